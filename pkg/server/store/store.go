@@ -1,0 +1,226 @@
+// Package store is the boundary between the HTTP API and whatever keeps its
+// data. It offers one way to write, Commit: a transaction whose guards name the
+// revision that each key must still have. Everything the API promises about
+// lost updates rests on that comparison and the write being one step.
+//
+//	rev, err := s.Commit(ctx, store.Txn{
+//		Guards: []store.Guard{{Key: k, Revision: seen}},
+//		Writes: []store.Record{{Key: k, Value: body}},
+//	})
+//	var moved *store.GuardError
+//	if errors.As(err, &moved) {
+//		// somebody wrote first; moved.Current is the revision to read
+//	}
+//
+// Implementations live in packages of their own (local, on Pebble) and must
+// pass the suite in storetest.
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// Key names one stored object: the resource, then the namespace where there is
+// one, then the name, joined by slashes ("configmaps/team-a/flags"). Keys are
+// ordered bytewise, and listings follow that order. A key holds no NUL byte.
+type Key string
+
+// Revision numbers the states of the whole store: every commit has the next
+// one, whatever keys it writes. It is never lowered and never given twice, not
+// over restarts either. As a guard, 0 means that the key must be absent; as a
+// point to read at, 0 means now.
+type Revision int64
+
+// String is the revision as it stands in metadata.resourceVersion.
+func (r Revision) String() string { return strconv.FormatInt(int64(r), 10) }
+
+// Record is one version of one key. A Record that the store returned is shared
+// and must not be modified, nor may the Value of a Record given to Commit be
+// changed afterwards.
+type Record struct {
+	Key Key
+	// Revision is the commit that wrote this version. Commit sets it and
+	// ignores what it was given.
+	Revision Revision
+	// Deleted marks a tombstone: the version in which the key went away. It
+	// carries no Value, but Meta tells who deleted it.
+	Deleted bool
+	// Value is the object's JSON as list items show it, without kind and
+	// apiVersion, and without metadata.resourceVersion, which is known only at
+	// commit. It is never nil in a version that is not Deleted.
+	Value []byte
+	// VersionAt is the offset in Value at which `"resourceVersion":"N",` is
+	// spliced in on the way out.
+	VersionAt int
+	// Labels are the object's labels, so that a selector reads no Value.
+	Labels map[string]string
+	Meta
+}
+
+// Meta tells where a version came from. It is kept with every record and shown
+// in the object's history.
+type Meta struct {
+	Verb    string    // create, update, patch, apply, delete
+	Manager string    // field manager
+	User    string    // authenticated user, empty where nobody was asked
+	Time    time.Time // when the server took the write; to the millisecond, UTC
+	WriteID string    // the client's Cmctl-Write-Id, empty if it sent none
+}
+
+// Guard is a condition on one key: its newest version has this revision, or,
+// with Revision 0, the key is absent (never written, deleted, or both).
+type Guard struct {
+	Key      Key
+	Revision Revision
+}
+
+// Txn is a guarded commit. All guards hold and all writes are made, or nothing
+// is. A key may be written once in a Txn.
+type Txn struct {
+	Guards []Guard
+	Writes []Record
+}
+
+// ListOptions choose what List returns.
+type ListOptions struct {
+	Prefix Key      // keys that begin with it
+	After  Key      // only keys beyond this one; empty: from the start
+	At     Revision // the state to read; 0: the current one
+	Limit  int      // at most so many records; 0: all
+}
+
+// Page is what List found: the live records in key order, all of one state.
+type Page struct {
+	Records   []Record
+	Revision  Revision // the state that was read
+	Remaining int      // keys under the prefix that come after the page
+}
+
+// Event is one change of one key. Prev is the version before it, nil if the key
+// was absent; a deletion carries its tombstone in Record and what was deleted
+// in Prev.
+type Event struct {
+	Record Record
+	Prev   *Record
+}
+
+// Watcher hands out the changes under a prefix in the order of their revisions,
+// each once. It is for one goroutine, but for Close, which any may call.
+type Watcher interface {
+	// Next waits for changes and returns at least one. Events of one revision
+	// come together. When ctx ends first it returns ctx's error, and the
+	// watcher goes on. Any other error is final: ErrSlow if the events came
+	// faster than they were taken, ErrClosed after Close or the store's Close,
+	// ErrCompacted if history that the watcher had still to read was compacted
+	// under it; no event is ever skipped without an error.
+	Next(ctx context.Context) ([]Event, error)
+	// Progress is a revision up to which Next has returned everything, changes
+	// under other prefixes included: the one to name in a bookmark.
+	Progress() Revision
+	// Close ends the watch and wakes Next. It may be called more than once.
+	Close()
+}
+
+// State is where a store stands.
+type State struct {
+	Current   Revision // of the newest commit; the initial version less one in a new store
+	Compacted Revision // states before it can't be read or watched from any more
+}
+
+// Store keeps records. All methods may be called at the same time, and all but
+// Close obey their context while they wait.
+type Store interface {
+	// Get returns the key's version in the state at: the newest one with a
+	// revision of at most at. ErrNotFound if the key is absent there,
+	// ErrCompacted and ErrFuture if that state can't be read. With at 0 it
+	// sees every commit that was acknowledged before the call.
+	Get(ctx context.Context, key Key, at Revision) (Record, error)
+
+	// List returns the live records of one state. ErrCompacted and ErrFuture
+	// as in Get. It never blocks a Commit.
+	List(ctx context.Context, o ListOptions) (Page, error)
+
+	// History returns the versions of a key that are still kept, tombstones
+	// included, newest first; limit 0 means all. Versions older than the
+	// compacted revision may be among them, with gaps neither before nor
+	// between those that are returned and the newest. ErrNotFound if nothing
+	// is kept.
+	History(ctx context.Context, key Key, limit int) ([]Record, error)
+
+	// Commit makes the writes if every guard holds, as one step, and returns
+	// their revision. When it returns, they are durable, and only then can a
+	// reader see them. A *GuardError says which guard failed and that nothing
+	// was written. ErrFailed: the store could not make it durable and takes no
+	// more writes; whether this one survives is open until the restart. A
+	// context that ends before the store took the transaction up has written
+	// nothing; afterwards the outcome is waited for, which takes no longer
+	// than a sync.
+	Commit(ctx context.Context, txn Txn) (Revision, error)
+
+	// Watch returns the changes under prefix after the revision from: those
+	// already made first, then live ones, without gap or repetition. from 0
+	// means from now on; a from beyond the current revision waits for it
+	// silently. ErrCompacted if a needed change is no longer kept.
+	Watch(ctx context.Context, prefix Key, from Revision) (Watcher, error)
+
+	// Compact gives up the states before at: reads and watches from them
+	// return ErrCompacted from then on. Each key keeps the version that is
+	// current in the state at, what came after, and its last few versions for
+	// History; a key that was deleted by then keeps nothing. It is crash-safe
+	// at every step, and resumes where it was interrupted. at beyond the
+	// current revision is ErrFuture; at already compacted does nothing.
+	Compact(ctx context.Context, at Revision) error
+
+	// State returns the current and the compacted revision.
+	State() State
+
+	// Healthy is nil while the store takes writes, else ErrFailed or ErrClosed
+	// with the cause.
+	Healthy() error
+
+	// Close ends all watches, waits for what runs and releases the data.
+	// Later calls return ErrClosed.
+	Close() error
+}
+
+// What reads and watches can meet.
+var (
+	ErrNotFound  = errors.New("not found")
+	ErrCompacted = errors.New("this revision has been compacted")
+	ErrFuture    = errors.New("this revision has not been reached")
+	ErrSlow      = errors.New("watcher fell behind")
+)
+
+// What the whole store can meet.
+var (
+	// ErrClosed comes from every call after Close.
+	ErrClosed = errors.New("store is closed")
+	// ErrFailed comes from Commit once a write could not be made durable: the
+	// store serves what it had and refuses further writes until it is opened
+	// anew.
+	ErrFailed = errors.New("store failed to write and takes no more writes until it is restarted")
+	// ErrLocked comes from opening a store that another process has open.
+	ErrLocked = errors.New("store is in use by another process")
+	// ErrNewerFormat comes from opening a store that a newer release wrote.
+	ErrNewerFormat = errors.New("store was written by a newer release")
+)
+
+// GuardError is a guard that did not hold. Nothing was written.
+type GuardError struct {
+	Guard   Guard
+	Current Revision // what the key's revision is; 0 if it is absent
+}
+
+func (e *GuardError) Error() string {
+	if e.Guard.Revision == 0 {
+		return fmt.Sprintf("%s exists at revision %d", e.Guard.Key, e.Current)
+	}
+	if e.Current == 0 {
+		return fmt.Sprintf("%s is gone, expected at revision %d", e.Guard.Key, e.Guard.Revision)
+	}
+	return fmt.Sprintf("%s is at revision %d, expected %d", e.Guard.Key, e.Current, e.Guard.Revision)
+}
