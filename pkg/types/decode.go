@@ -1,0 +1,274 @@
+package types
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+)
+
+// The media types of bodies.
+const (
+	MediaJSON = "application/json"
+	MediaYAML = "application/yaml"
+	// MediaProtobuf is read, since kubectl sends it, but not written.
+	MediaProtobuf = "application/vnd.kubernetes.protobuf"
+)
+
+// MediaTypes are those that Decode reads.
+var MediaTypes = []string{MediaJSON, MediaYAML, MediaProtobuf}
+
+// Decode reads a ConfigMap from a request body. It is strict about what it
+// accepts: one JSON value or one YAML document, field names in their exact
+// case, strings where strings belong. kind and apiVersion may be absent, but
+// not different.
+//
+// Unknown and duplicate fields are dropped and told in problems, for the
+// caller to warn about or to refuse with StrictDecoding. The error is a
+// *StatusError with reason BadRequest or UnsupportedMediaType.
+func Decode(body []byte, mediaType string) (cm *ConfigMap, problems []string, err error) {
+	cm = &ConfigMap{}
+	problems, err = decode(body, mediaType, cm, Kind, checkType)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := checkTimes(cm); err != nil {
+		return nil, nil, err
+	}
+	cm.Kind, cm.APIVersion = Kind, APIVersion
+	return cm, problems, nil
+}
+
+// checkTimes refuses timestamps that can be read, but not written so that they
+// can be read again: a zone can move a time out of the years that RFC 3339 has.
+func checkTimes(cm *ConfigMap) error {
+	times := map[string]*metav1.Time{
+		"metadata.creationTimestamp": &cm.CreationTimestamp,
+		"metadata.deletionTimestamp": cm.DeletionTimestamp,
+	}
+	for i, m := range cm.ManagedFields {
+		times[fmt.Sprintf("metadata.managedFields[%d].time", i)] = m.Time
+	}
+	for path, t := range times {
+		if t != nil && (t.UTC().Year() < 0 || t.UTC().Year() > 9999) {
+			return BadRequest(unhandled(Kind, APIVersion, Kind, path+": the year is not within 0000 and 9999"))
+		}
+	}
+	return nil
+}
+
+// DecodeOptions reads the body of a request that carries parameters, such as
+// DeleteOptions, into one of the option types of meta/v1.
+func DecodeOptions(body []byte, mediaType, kind string, into any) error {
+	_, err := decode(body, mediaType, into, kind, func(t typeMeta) error {
+		if t.Kind != "" && t.Kind != kind {
+			return BadRequest(unhandled(t.Kind, t.APIVersion, kind, "this request takes kind "+kind+" only"))
+		}
+		return nil
+	})
+	return err
+}
+
+// typeMeta is what is read first, to know what the rest is.
+type typeMeta struct {
+	Kind       string `json:"kind"`
+	APIVersion string `json:"apiVersion"`
+}
+
+// checkType refuses bodies that say that they are something else.
+func checkType(t typeMeta) error {
+	if (t.Kind == "" || t.Kind == Kind) && (t.APIVersion == "" || t.APIVersion == APIVersion) {
+		return nil
+	}
+	kind, version := t.Kind, t.APIVersion
+	if kind == "" {
+		kind = Kind
+	}
+	if version == "" {
+		version = APIVersion
+	}
+	return BadRequest(unhandled(kind, version, Kind, fmt.Sprintf("this path takes kind %s of apiVersion %s only", Kind, APIVersion)))
+}
+
+func decode(body []byte, mediaType string, into any, kind string, check func(typeMeta) error) ([]string, error) {
+	if mediaType == MediaProtobuf {
+		return nil, decodeProtobuf(body, into, kind, check)
+	}
+	data, problems, err := toJSON(body, mediaType)
+	if err != nil {
+		return nil, unrecognized(kind, err, body)
+	}
+	var t typeMeta
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &t); err != nil {
+		return nil, unrecognized(kind, fmt.Errorf("couldn't get version/kind; json parse error: %w", err), body)
+	}
+	if err := check(t); err != nil {
+		return nil, err
+	}
+	strict, err := kjson.UnmarshalStrict(data, into)
+	if err != nil {
+		return nil, BadRequest(unhandled(kind, APIVersion, kind, err.Error()+wrongValues(data)))
+	}
+	for _, s := range strict {
+		problems = append(problems, s.Error())
+	}
+	return problems, nil
+}
+
+// unhandled words the refusal of a body whose type is known, and which type was
+// wanted.
+func unhandled(kind, version, wanted, why string) string {
+	return fmt.Sprintf("%s in version %q cannot be handled as a %s: %s", kind, version, wanted, why)
+}
+
+// unrecognized refuses a body of which not even the type could be read, and
+// shows how it begins.
+func unrecognized(kind string, err error, body []byte) error {
+	var status *StatusError
+	if errors.As(err, &status) {
+		return status
+	}
+	return BadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)", kind, err, beginning(body)))
+}
+
+// beginning quotes the first bytes of a body, in hexadecimal unless they look
+// like JSON.
+func beginning(body []byte) string {
+	const limit = 30
+	if len(body) == 0 {
+		return "<empty>"
+	}
+	head, more := body, ""
+	if len(head) > limit {
+		head, more = head[:limit], " ..."
+	}
+	if body[0] == '{' {
+		return string(head) + more
+	}
+	return fmt.Sprintf("%x%s", head, more)
+}
+
+// toJSON turns a body into JSON, and tells the duplicate keys that this drops.
+func toJSON(body []byte, mediaType string) (data []byte, problems []string, err error) {
+	switch mediaType {
+	case MediaJSON:
+		return body, nil, nil
+	case MediaYAML:
+	default:
+		return nil, nil, UnsupportedMediaType(MediaTypes...)
+	}
+	if n := documents(body); n > 1 {
+		return nil, nil, fmt.Errorf("yaml: the body has %d documents; send them one by one", n)
+	}
+	data, err = yaml.YAMLToJSON(body)
+	if err != nil {
+		return nil, nil, cleanYAML(err)
+	}
+	if _, err := yaml.YAMLToJSONStrict(body); err != nil {
+		problems = append(problems, cleanYAML(err).Error())
+	}
+	return data, problems, nil
+}
+
+// cleanYAML drops the prefix that sigs.k8s.io/yaml puts before YAML's own
+// message, which names the line.
+func cleanYAML(err error) error {
+	if text, ok := strings.CutPrefix(err.Error(), "error converting YAML to JSON: "); ok {
+		return errors.New(text)
+	}
+	return err
+}
+
+// documents counts the YAML documents that have content. The YAML library reads
+// the first and ignores what follows, which here would be a wrong success. A
+// line that begins with --- or ... separates documents wherever it stands: the
+// lines of a scalar inside a mapping are indented.
+func documents(body []byte) int {
+	count, content := 0, false
+	for line := range bytes.Lines(body) {
+		line = bytes.TrimRight(line, " \t\r\n")
+		if marker := bytes.HasPrefix(line, []byte("---")) || bytes.HasPrefix(line, []byte("...")); marker &&
+			(len(line) == 3 || line[3] == ' ' || line[3] == '\t') {
+			content = false
+			line = line[3:]
+		}
+		line = bytes.TrimLeft(line, " \t")
+		if len(line) == 0 || line[0] == '#' || content {
+			continue
+		}
+		if line[0] == '%' && count == 0 {
+			continue // a directive, before the first document
+		}
+		content = true
+		count++
+	}
+	return count
+}
+
+// wrongValues names the entries of string maps whose value is no string: the
+// decoder's own message names the map only.
+func wrongValues(data []byte) string {
+	var body struct {
+		Data       json.RawMessage `json:"data"`
+		BinaryData json.RawMessage `json:"binaryData"`
+		Metadata   struct {
+			Labels      json.RawMessage `json:"labels"`
+			Annotations json.RawMessage `json:"annotations"`
+		} `json:"metadata"`
+	}
+	// What can't be read here is told by the decoder's own error.
+	_ = json.Unmarshal(data, &body)
+	var found []string
+	for _, m := range []struct {
+		path string
+		raw  json.RawMessage
+	}{
+		{"metadata.labels", body.Metadata.Labels},
+		{"metadata.annotations", body.Metadata.Annotations},
+		{"data", body.Data},
+		{"binaryData", body.BinaryData},
+	} {
+		found = append(found, wrongEntries(m.path, m.raw)...)
+	}
+	if len(found) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(found, ", ")
+}
+
+func wrongEntries(path string, raw json.RawMessage) []string {
+	var entries map[string]json.RawMessage
+	if len(raw) == 0 || json.Unmarshal(raw, &entries) != nil {
+		return nil
+	}
+	var found []string
+	for key, value := range entries {
+		if what := jsonType(value); what != "" {
+			found = append(found, fmt.Sprintf("%s[%s] must be a string, not %s", path, key, what))
+		}
+	}
+	sort.Strings(found)
+	return found
+}
+
+// jsonType names the type of a JSON value, or nothing for strings and null.
+func jsonType(value json.RawMessage) string {
+	switch value[0] {
+	case '"', 'n':
+		return ""
+	case '{':
+		return "an object"
+	case '[':
+		return "an array"
+	case 't', 'f':
+		return "a boolean; put it in quotes"
+	default:
+		return "a number; put it in quotes"
+	}
+}

@@ -1,0 +1,275 @@
+package types
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Status is what the server answers when it has no object to give back.
+type Status = metav1.Status
+
+// StatusError is a Status as an error: every refusal is one.
+type StatusError = apierrors.StatusError
+
+// failure is the one place that fills in a Status of a refusal.
+func failure(code int, reason metav1.StatusReason, message string, details *metav1.StatusDetails) *StatusError {
+	return &StatusError{ErrStatus: metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+		Status:   metav1.StatusFailure,
+		Message:  message,
+		Reason:   reason,
+		Details:  details,
+		Code:     int32(code),
+	}}
+}
+
+// about are the details of a refusal that concerns one object.
+func about(name string) *metav1.StatusDetails {
+	return &metav1.StatusDetails{Name: name, Kind: Resource.Resource}
+}
+
+// generic are the details of a refusal that concerns no object. Kubernetes
+// sends them empty, not absent.
+func generic() *metav1.StatusDetails { return &metav1.StatusDetails{} }
+
+// Deleted is the Status of a deletion that was done.
+func Deleted(name string, uid types.UID) *Status {
+	details := about(name)
+	details.UID = uid
+	return &metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+		Status:   metav1.StatusSuccess,
+		Details:  details,
+	}
+}
+
+// NotFound says that there is no such ConfigMap.
+func NotFound(name string) *StatusError {
+	return failure(http.StatusNotFound, metav1.StatusReasonNotFound,
+		fmt.Sprintf("%s %q not found", Resource, name), about(name))
+}
+
+// VersionNotFound says that the ConfigMap never had this version.
+func VersionNotFound(name, version string) *StatusError {
+	return failure(http.StatusNotFound, metav1.StatusReasonNotFound,
+		fmt.Sprintf("%s %q has no resourceVersion %s; its history lists the versions that it has", Resource, name, version),
+		about(name))
+}
+
+// VersionDeleted says that this version is the deletion of the ConfigMap.
+func VersionDeleted(name, version string) *StatusError {
+	return failure(http.StatusNotFound, metav1.StatusReasonNotFound,
+		fmt.Sprintf("%s %q was deleted in resourceVersion %s; read the version before it in its history", Resource, name, version),
+		about(name))
+}
+
+// AlreadyExists refuses to create what is there.
+func AlreadyExists(name string) *StatusError {
+	return failure(http.StatusConflict, metav1.StatusReasonAlreadyExists,
+		fmt.Sprintf("%s %q already exists", Resource, name), about(name))
+}
+
+// BeingDeleted refuses to create what is there, but about to go.
+func BeingDeleted(name string) *StatusError {
+	return failure(http.StatusConflict, metav1.StatusReasonAlreadyExists,
+		fmt.Sprintf("object is being deleted: %s %q already exists", Resource, name), about(name))
+}
+
+// conflict words a Conflict on what (a resource or a kind) as Kubernetes does.
+func conflict(what, name, message string) *StatusError {
+	return failure(http.StatusConflict, metav1.StatusReasonConflict,
+		fmt.Sprintf("Operation cannot be fulfilled on %s %q: %s", what, name, message),
+		&metav1.StatusDetails{Name: name, Kind: what})
+}
+
+// VersionConflict refuses a write that was made from an older version.
+func VersionConflict(name, sent, current string) *StatusError {
+	return conflict(Resource.Resource, name,
+		fmt.Sprintf("the object has been modified; sent resourceVersion %s, current %s", sent, current))
+}
+
+// UIDMismatch refuses a write that was made from another object of that name.
+func UIDMismatch(name string, sent, current types.UID) *StatusError {
+	return conflict(Resource.Resource, name, fmt.Sprintf(
+		"UID is immutable; sent %s, current %s: the object was deleted and made anew since it was read", sent, current))
+}
+
+// UIDPrecondition refuses a deletion whose precondition names another uid.
+func UIDPrecondition(name string, sent, current types.UID) *StatusError {
+	return conflict(Kind, name, fmt.Sprintf("the UID in the precondition (%s) does not match the UID in record (%s). "+
+		"The object might have been deleted and then recreated", sent, current))
+}
+
+// VersionPrecondition refuses a deletion whose precondition names another
+// version.
+func VersionPrecondition(name, sent, current string) *StatusError {
+	return conflict(Kind, name, fmt.Sprintf(
+		"the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). "+
+			"The object might have been modified", sent, current))
+}
+
+// BadRequest refuses a request that can't be understood.
+func BadRequest(message string) *StatusError {
+	return failure(http.StatusBadRequest, metav1.StatusReasonBadRequest, message, nil)
+}
+
+// CreateSetsVersion refuses to create an object with a version: the server
+// alone assigns them.
+func CreateSetsVersion() *StatusError { return BadRequest("create cannot set resourceVersion") }
+
+// UpdateNeedsVersion refuses an update that does not say which version it was
+// made from.
+func UpdateNeedsVersion() *StatusError { return BadRequest("update requires metadata.resourceVersion") }
+
+// NameMismatch refuses a body that names another object than the URL.
+func NameMismatch() *StatusError { return BadRequest("metadata.name does not match the URL") }
+
+// NamespaceMismatch refuses a body that names another namespace than the URL.
+func NamespaceMismatch() *StatusError {
+	return BadRequest("the namespace of the provided object does not match the namespace sent on the request")
+}
+
+// BadVersion refuses a version that this server can't have given; path is
+// where it was found.
+func BadVersion(path, version string) *StatusError {
+	return BadRequest(fmt.Sprintf("%s: Invalid value: %q: not a version of this server; send back unmodified what was read", path, version))
+}
+
+// StrictDecoding refuses a body with unknown or duplicate fields, where the
+// client asked for it with fieldValidation=Strict.
+func StrictDecoding(problems []string) *StatusError {
+	return BadRequest(unhandled(Kind, APIVersion, Kind, "strict decoding error: "+strings.Join(problems, ", ")))
+}
+
+// Invalid refuses a ConfigMap that breaks the rules of ValidateConfigMap.
+func Invalid(name string, errs field.ErrorList) *StatusError {
+	return invalid(schema.GroupKind{Kind: Kind}, name, errs)
+}
+
+// InvalidOptions refuses request parameters, as the options type of
+// meta.k8s.io that they stand for.
+func InvalidOptions(kind string, errs field.ErrorList) *StatusError {
+	return invalid(schema.GroupKind{Group: metav1.GroupName, Kind: kind}, "", errs)
+}
+
+func invalid(kind schema.GroupKind, name string, errs field.ErrorList) *StatusError {
+	err := apierrors.NewInvalid(kind, name, errs)
+	err.ErrStatus.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	return err
+}
+
+// MethodNotAllowed refuses a verb that the path does not have. detail may add
+// what to do instead.
+func MethodNotAllowed(detail string) *StatusError {
+	message := "the server does not allow this method on the requested resource"
+	if detail != "" {
+		message += ": " + detail
+	}
+	return failure(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, message, generic())
+}
+
+// UnknownPath says that nothing is served there.
+func UnknownPath() *StatusError {
+	return failure(http.StatusNotFound, metav1.StatusReasonNotFound,
+		"the server could not find the requested resource", generic())
+}
+
+// NotAcceptable refuses an Accept header that asks for what is not offered.
+func NotAcceptable(offered ...string) *StatusError {
+	return failure(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+		"406: Not Acceptable\n\nAvailable representations: "+strings.Join(offered, ", "), generic())
+}
+
+// NotAcceptableForm refuses an Accept header that asks for a transformation,
+// such as a table, that is not offered.
+func NotAcceptableForm(offered ...string) *StatusError {
+	return failure(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+		"only the following media types are accepted: "+strings.Join(offered, ", "), nil)
+}
+
+// UnsupportedMediaType refuses a body in a format that is not read here.
+func UnsupportedMediaType(accepted ...string) *StatusError {
+	return failure(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
+		"the body of the request was in an unknown format - accepted media types include: "+strings.Join(accepted, ", "), nil)
+}
+
+// RequestTooLarge refuses a body of more than limit bytes.
+func RequestTooLarge(limit int64) *StatusError {
+	return failure(http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge,
+		fmt.Sprintf("Request entity too large: limit is %d", limit), nil)
+}
+
+// retryIn are details that ask the client to come back; the server sends them
+// as the Retry-After header too.
+func retryIn(seconds int) *metav1.StatusDetails {
+	return &metav1.StatusDetails{RetryAfterSeconds: int32(seconds)}
+}
+
+// TooManyRequests asks to come back later. Nothing was done.
+func TooManyRequests(message string, retryAfterSeconds int) *StatusError {
+	return failure(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, message, retryIn(retryAfterSeconds))
+}
+
+// Unavailable says that the server can't do this for now. Nothing was done.
+func Unavailable(message string, retryAfterSeconds int) *StatusError {
+	return failure(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, message, retryIn(retryAfterSeconds))
+}
+
+// Timeout says that the request took too long and was given up before anything
+// was stored.
+func Timeout(message string) *StatusError {
+	return failure(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "Timeout: "+message, generic())
+}
+
+// FutureVersion refuses to read at a version that is not reached.
+func FutureVersion(sent, current string) *StatusError {
+	details := retryIn(1)
+	details.Causes = []metav1.StatusCause{{
+		Type:    metav1.CauseTypeResourceVersionTooLarge,
+		Message: "Too large resource version",
+	}}
+	return failure(http.StatusGatewayTimeout, metav1.StatusReasonTimeout,
+		fmt.Sprintf("Timeout: Too large resource version: %s, current: %s", sent, current), details)
+}
+
+// Expired says that what was asked for was there, but is no longer kept.
+func Expired(message string) *StatusError {
+	return failure(http.StatusGone, metav1.StatusReasonExpired, message, nil)
+}
+
+// VersionExpired says that this version of a ConfigMap is no longer kept.
+func VersionExpired(name, version, oldest string) *StatusError {
+	return Expired(fmt.Sprintf("%s %q is no longer kept at resourceVersion %s; the oldest version of it that is kept is %s",
+		Resource, name, version, oldest))
+}
+
+// Internal is a failure of the server itself. Its cause is for the log and
+// never leaves; id, if there is one, lets an operator find it there.
+func Internal(id string) *StatusError {
+	message := "Internal error occurred: the request could not be completed"
+	if id != "" {
+		message += "; the server's log has the cause under request " + id
+	}
+	return failure(http.StatusInternalServerError, metav1.StatusReasonInternalError, message, nil)
+}
+
+// StoreReadOnly refuses a write while the store takes none. Nothing was
+// stored.
+func StoreReadOnly() *StatusError {
+	return Unavailable("the server's storage takes no writes until the server is restarted; nothing was stored", 10)
+}
+
+// StoreFailed says that the store failed during this very write: whether it
+// was stored is open until the server is restarted.
+func StoreFailed() *StatusError {
+	return failure(http.StatusInternalServerError, metav1.StatusReasonInternalError,
+		"Internal error occurred: the storage failed while it wrote; whether this write was stored is open until the server "+
+			"is restarted, so read the object again before repeating it", nil)
+}
