@@ -1,0 +1,224 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	ktypes "k8s.io/apimachinery/pkg/types"
+
+	"example.com/cmctl/pkg/server/store"
+	"example.com/cmctl/pkg/types"
+)
+
+// delete answers DELETE on an object.
+func (s *Server) delete(r *request) (answer, error) {
+	d, err := s.deletion(r)
+	if err != nil {
+		return answer{}, err
+	}
+	return d.run(r.context(), r.namespace, r.name)
+}
+
+// deleteCollection answers DELETE on a collection with the list of what it
+// deleted. Each object is deleted by itself: one that is gone already is no
+// error, and one that can't be deleted ends it.
+func (s *Server) deleteCollection(r *request) (answer, error) {
+	d, err := s.deletion(r)
+	if err != nil {
+		return answer{}, err
+	}
+	// A collection has no version to read at; these are of its objects.
+	r.query.Del("resourceVersion")
+	found, err := s.collect(r)
+	if err != nil {
+		return answer{}, err
+	}
+	for _, rec := range found.records {
+		namespace, name := splitKey(rec.Key)
+		if _, err := d.run(r.context(), namespace, name); err != nil && !apierrors.IsNotFound(err) {
+			return answer{}, err
+		}
+	}
+	return found.answer(), nil
+}
+
+// deletion is a request to delete, of one object or of several.
+type deletion struct {
+	server  *Server
+	options metav1.DeleteOptions
+	meta    store.Meta
+}
+
+// deletion reads the parameters, from the body or else from the query.
+func (s *Server) deletion(r *request) (*deletion, error) {
+	o, err := s.deleteOptions(r)
+	if err != nil {
+		return nil, err
+	}
+	if errs := metavalidation.ValidateDeleteOptions(&o); len(errs) > 0 {
+		return nil, types.InvalidOptions("DeleteOptions", errs)
+	}
+	meta, err := s.meta(r, "delete", "")
+	return &deletion{server: s, options: o, meta: meta}, err
+}
+
+func (s *Server) deleteOptions(r *request) (metav1.DeleteOptions, error) {
+	fromQuery, err := deleteOptionsOf(r)
+	if err != nil {
+		return fromQuery, err
+	}
+	body, err := s.readAll(r)
+	if err != nil || len(body) == 0 {
+		return fromQuery, err
+	}
+	mediaType, err := mediaTypeOf(r)
+	if err != nil {
+		return fromQuery, err
+	}
+	var o metav1.DeleteOptions
+	if err := types.DecodeOptions(body, mediaType, "DeleteOptions", &o); err != nil {
+		return o, err
+	}
+	// Kubernetes ignores the query beside a body. Who asked for a dry run in
+	// either place must not see a deletion.
+	o.DryRun = append(o.DryRun, fromQuery.DryRun...)
+	return o, nil
+}
+
+func deleteOptionsOf(r *request) (metav1.DeleteOptions, error) {
+	o := metav1.DeleteOptions{DryRun: r.query["dryRun"]}
+	if r.query.Has("propagationPolicy") {
+		policy := metav1.DeletionPropagation(r.query.Get("propagationPolicy"))
+		o.PropagationPolicy = &policy
+	}
+	if r.query.Has("orphanDependents") {
+		orphan, err := strconv.ParseBool(r.query.Get("orphanDependents"))
+		if err != nil {
+			return o, types.BadRequest(err.Error())
+		}
+		o.OrphanDependents = &orphan
+	}
+	if r.query.Has("gracePeriodSeconds") {
+		if _, err := strconv.ParseInt(r.query.Get("gracePeriodSeconds"), 10, 64); err != nil {
+			return o, types.BadRequest(err.Error())
+		}
+	}
+	if r.query.Has("uid") || r.query.Has("resourceVersion") {
+		o.Preconditions = &metav1.Preconditions{}
+	}
+	if r.query.Has("uid") {
+		uid := ktypes.UID(r.query.Get("uid"))
+		o.Preconditions.UID = &uid
+	}
+	if r.query.Has("resourceVersion") {
+		version := r.query.Get("resourceVersion")
+		o.Preconditions.ResourceVersion = &version
+	}
+	return o, nil
+}
+
+// run deletes one object. What moves under it is read again, unless the caller
+// named the version that it must have.
+func (d *deletion) run(ctx context.Context, namespace, name string) (answer, error) {
+	for {
+		a, err := d.once(ctx, namespace, name)
+		current, conflict := moved(err)
+		switch {
+		case !conflict:
+			return a, err
+		case current == 0:
+			return answer{}, types.NotFound(name)
+		case ctx.Err() != nil:
+			return answer{}, ctx.Err()
+		}
+	}
+}
+
+func (d *deletion) once(ctx context.Context, namespace, name string) (answer, error) {
+	rec, err := d.server.current(ctx, namespace, name)
+	if err != nil {
+		return answer{}, err
+	}
+	cm, err := encoded(rec).DecodeHead(rec.Revision.String())
+	if err != nil {
+		return answer{}, fmt.Errorf("read ConfigMap %s/%s: %w", namespace, name, err)
+	}
+	if err := d.check(cm); err != nil {
+		return answer{}, err
+	}
+	finalizers := d.finalizers(cm)
+	if len(finalizers) > 0 {
+		return d.mark(ctx, rec, finalizers)
+	}
+	done := statusAnswer(types.Deleted(name, cm.UID))
+	if len(d.options.DryRun) > 0 {
+		return done, nil
+	}
+	rev, err := d.server.commit(ctx, rec.Revision, store.Record{Key: rec.Key, Deleted: true, Meta: d.meta})
+	if err != nil {
+		return answer{}, err
+	}
+	return written(done, rev), nil
+}
+
+// check holds the preconditions against what is stored.
+func (d *deletion) check(cm *types.ConfigMap) error {
+	want := d.options.Preconditions
+	if want == nil {
+		return nil
+	}
+	if want.UID != nil && *want.UID != cm.UID {
+		return types.UIDPrecondition(cm.Name, *want.UID, cm.UID)
+	}
+	if want.ResourceVersion != nil && *want.ResourceVersion != cm.ResourceVersion {
+		return types.VersionPrecondition(cm.Name, *want.ResourceVersion, cm.ResourceVersion)
+	}
+	return nil
+}
+
+// finalizers are those that the object will wait for: its own, changed as the
+// propagation policy says.
+func (d *deletion) finalizers(cm *types.ConfigMap) []string {
+	policy := metav1.DeletionPropagation("")
+	switch {
+	case d.options.PropagationPolicy != nil:
+		policy = *d.options.PropagationPolicy
+	case d.options.OrphanDependents != nil && *d.options.OrphanDependents:
+		policy = metav1.DeletePropagationOrphan
+	case d.options.OrphanDependents != nil:
+		policy = metav1.DeletePropagationBackground
+	default:
+		return cm.Finalizers
+	}
+	standard := []string{metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents}
+	kept := slices.DeleteFunc(slices.Clone(cm.Finalizers), func(f string) bool { return slices.Contains(standard, f) })
+	switch policy {
+	case metav1.DeletePropagationOrphan:
+		kept = append(kept, metav1.FinalizerOrphanDependents)
+	case metav1.DeletePropagationForeground:
+		kept = append(kept, metav1.FinalizerDeleteDependents)
+	}
+	return kept
+}
+
+// mark notes that the object is to go, and leaves it for its finalizers. One
+// that is marked already keeps its time and, with the same finalizers, its
+// version.
+func (d *deletion) mark(ctx context.Context, rec store.Record, finalizers []string) (answer, error) {
+	old, err := encoded(rec).Decode(rec.Revision.String())
+	if err != nil {
+		return answer{}, fmt.Errorf("read %s: %w", rec.Key, err)
+	}
+	next := old.DeepCopy()
+	next.Finalizers = finalizers
+	if next.DeletionTimestamp == nil {
+		now, noGrace := metav1.NewTime(d.meta.Time).Rfc3339Copy(), int64(0)
+		next.DeletionTimestamp, next.DeletionGracePeriodSeconds = &now, &noGrace
+	}
+	return d.server.swap(ctx, rec, old, next, writeOptions{dryRun: len(d.options.DryRun) > 0, meta: d.meta})
+}

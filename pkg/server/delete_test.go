@@ -1,0 +1,77 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"example.com/cmctl/pkg/server/store"
+)
+
+func TestDeleteTellsWhatWasDeleted(t *testing.T) {
+	a := start(t)
+	was := a.create()
+	r := a.must(200, "DELETE", flags, fmt.Sprintf(`{"preconditions":{"uid":%q,"resourceVersion":%q}}`, was.object.UID, was.version()))
+	s := r.status
+	if s.Status != "Success" || s.Details.Name != "flags" || s.Details.Kind != "configmaps" || s.Details.UID != was.object.UID {
+		t.Errorf("got %s", r.body)
+	}
+	isStatus(t, a.do("GET", flags, ""), 404, "NotFound", "")
+}
+
+func TestDeleteReadsAgainWhatMovedUnderIt(t *testing.T) {
+	for _, c := range []struct {
+		name, options string
+		code          int
+	}{
+		{"without preconditions", ``, 200},
+		{"with its version", `{"preconditions":{"resourceVersion":"1"}}`, 409},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a, h := hook(t)
+			version := a.create().version()
+			var once sync.Once
+			h.commit = func(ctx context.Context, txn store.Txn) (store.Revision, error) {
+				if txn.Writes[0].Deleted {
+					once.Do(func() { a.must(200, "PUT", flags, flagsBody(version, `{"mode":"green"}`)) })
+				}
+				return h.Store.Commit(ctx, txn)
+			}
+			if r := a.do("DELETE", flags, c.options); r.code != c.code {
+				t.Errorf("got %d, want %d: %s", r.code, c.code, r.body)
+			}
+		})
+	}
+}
+
+func TestFinalizersHoldAnObject(t *testing.T) {
+	a := start(t)
+	a.must(201, "POST", collection, `{"metadata":{"name":"flags","finalizers":["example.com/hold"]}}`)
+	marked := a.must(200, "DELETE", flags, "")
+	if marked.object.DeletionTimestamp == nil || marked.version() != "2" {
+		t.Errorf("got %s", marked.body)
+	}
+	if again := a.must(200, "DELETE", flags, ""); again.body != marked.body {
+		t.Errorf("marked again: %s", again.body)
+	}
+	isStatus(t, a.do("POST", collection, `{"metadata":{"name":"flags"}}`), 409, "AlreadyExists", "object is being deleted")
+	isStatus(t, a.do("PUT", flags, `{"metadata":{"name":"flags","resourceVersion":"2","finalizers":["example.com/hold","example.com/more"]}}`),
+		422, "Invalid", "no new finalizers")
+	a.must(200, "PUT", flags, `{"metadata":{"name":"flags","resourceVersion":"2"}}`)
+	isStatus(t, a.do("GET", flags, ""), 404, "NotFound", "")
+}
+
+func TestDeleteCollection(t *testing.T) {
+	a := start(t)
+	for _, name := range []string{"a", "b", "c"} {
+		a.must(201, "POST", collection, `{"metadata":{"name":"`+name+`","labels":{"n":"`+name+`"}}}`)
+	}
+	a.must(201, "POST", "/api/v1/namespaces/other/configmaps", `{"metadata":{"name":"a"}}`)
+	if r := a.must(200, "DELETE", collection+"?labelSelector=n!%3Dc", ""); len(r.list.Items) != 2 {
+		t.Errorf("deleted %s", r.body)
+	}
+	if r := a.must(200, "GET", "/api/v1/configmaps", ""); len(r.list.Items) != 2 || r.list.Items[0].Name != "c" || r.list.Items[1].Namespace != "other" {
+		t.Errorf("left %s", r.body)
+	}
+}

@@ -1,0 +1,183 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"example.com/cmctl/pkg/types"
+)
+
+// requestInfo is what the log tells about a request. It belongs to the
+// goroutine that serves it.
+type requestInfo struct {
+	id      string
+	code    int
+	version string
+}
+
+type infoKey struct{}
+
+// infoOf finds the requestInfo that identify put into the context.
+func infoOf(r *http.Request) *requestInfo {
+	if info, ok := r.Context().Value(infoKey{}).(*requestInfo); ok {
+		return info
+	}
+	return &requestInfo{}
+}
+
+// writer notes the status line that was sent.
+type writer struct {
+	http.ResponseWriter
+	info *requestInfo
+}
+
+func (w *writer) WriteHeader(code int) {
+	if w.info.code == 0 {
+		w.info.code = code
+	}
+	w.ResponseWriter.WriteHeader(code)
+}
+
+func (w *writer) Write(b []byte) (int, error) {
+	if w.info.code == 0 {
+		w.info.code = http.StatusOK
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+// Unwrap lets http.ResponseController reach deadlines and flushing.
+func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// recoverPanics is outermost: whatever panics becomes a 500 Status, and its
+// cause stays in the log.
+func (s *Server) recoverPanics(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		info := &requestInfo{id: uuid.NewString()}
+		tracked := &writer{ResponseWriter: w, info: info}
+		r = r.WithContext(context.WithValue(r.Context(), infoKey{}, info))
+		defer func() {
+			cause := recover()
+			if cause == nil {
+				return
+			}
+			if cause == http.ErrAbortHandler {
+				panic(cause) // the way to cut a connection; net/http expects it
+			}
+			s.log.Error("panic", "id", info.id, "method", r.Method, "path", r.URL.Path,
+				"cause", cause, "stack", string(debug.Stack()))
+			if info.code != 0 {
+				panic(http.ErrAbortHandler) // too late for another answer
+			}
+			s.refuse(tracked, r, types.Internal(info.id))
+		}()
+		next.ServeHTTP(tracked, r)
+	})
+}
+
+// identify names each request, in the header that Kubernetes uses, and logs
+// how it ended. Bodies and values are never logged.
+func (s *Server) identify(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		info, start := infoOf(r), s.clock()
+		w.Header().Set("Audit-Id", info.id)
+		defer func() { s.logAccess(r, info, s.clock().Sub(start)) }()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// logAccess logs reads at debug level, so that the log of a busy server tells
+// what changed.
+func (s *Server) logAccess(r *http.Request, info *requestInfo, took time.Duration) {
+	code, level := info.code, slog.LevelInfo
+	if code == 0 {
+		code = http.StatusInternalServerError // it panics, and is answered further out
+	}
+	if r.Method == http.MethodGet && code < http.StatusInternalServerError {
+		level = slog.LevelDebug
+	}
+	if !s.log.Enabled(r.Context(), level) {
+		return
+	}
+	attrs := []slog.Attr{
+		slog.String("id", info.id),
+		slog.String("method", r.Method),
+		slog.String("path", r.URL.Path),
+		slog.Int("code", code),
+		slog.Duration("duration", took),
+		slog.String("userAgent", r.UserAgent()),
+	}
+	if info.version != "" {
+		attrs = append(attrs, slog.String("resourceVersion", info.version))
+	}
+	s.log.LogAttrs(r.Context(), level, "request", attrs...)
+}
+
+// limit refuses what comes while as many requests run as may.
+func (s *Server) limit(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case s.inFlight <- struct{}{}:
+			defer func() { <-s.inFlight }()
+			next.ServeHTTP(w, r)
+		default:
+			s.refuse(w, r, types.TooManyRequests("the server has too many requests at once, please try again later", 1))
+		}
+	})
+}
+
+// answerGrace is how much longer than the request itself its answer may take to
+// be written, so that a timeout can still be told.
+const answerGrace = 10 * time.Second
+
+// bound gives each request its deadline: its work by the context, and the
+// connection so that a client that trickles can't hold it. It comes before any
+// refusal, for a connection keeps the deadline of the request before.
+func (s *Server) bound(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), s.options.RequestTimeout)
+		defer cancel()
+		conn, deadline := http.NewResponseController(w), time.Now().Add(s.options.RequestTimeout)
+		// Recorders have no deadlines, and need none.
+		if r.ContentLength != 0 {
+			_ = conn.SetReadDeadline(deadline)
+		}
+		_ = conn.SetWriteDeadline(deadline.Add(answerGrace))
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+// checkPath keeps paths from the router that it would answer with a redirect:
+// clients don't follow one with a write. A single trailing slash is fine, empty
+// and dot segments are nowhere.
+func (s *Server) checkPath(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		path := r.URL.EscapedPath()
+		if strings.Contains(path, "//") || strings.HasSuffix(path, "/.") || strings.HasSuffix(path, "/..") ||
+			strings.Contains(path, "/./") || strings.Contains(path, "/../") || !strings.HasPrefix(path, "/") {
+			s.refuse(w, r, types.UnknownPath())
+			return
+		}
+		if len(path) > 1 && strings.HasSuffix(path, "/") {
+			u := *r.URL
+			u.Path = strings.TrimSuffix(u.Path, "/")
+			u.RawPath = strings.TrimSuffix(u.RawPath, "/")
+			r = r.WithContext(r.Context())
+			r.URL = &u
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// refuse answers where there is no verb to return the error.
+func (s *Server) refuse(w http.ResponseWriter, hr *http.Request, err error) {
+	r := &request{http: hr, writer: w, info: infoOf(hr)}
+	// An Accept that can't be met gets its refusal as JSON.
+	r.media, _ = negotiate(hr.Header)
+	s.respond(w, r, answer{}, err)
+}

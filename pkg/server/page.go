@@ -1,0 +1,86 @@
+package server
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"example.com/cmctl/pkg/server/store"
+	"example.com/cmctl/pkg/types"
+)
+
+// tokenVersion marks continue tokens as Kubernetes marks its own.
+const tokenVersion = "meta.k8s.io/v1"
+
+// token is what a continue parameter holds, in base64. Clients pass it back
+// as it is.
+type token struct {
+	Version  string         `json:"v"`
+	Revision store.Revision `json:"rv"`    // the first page's state; -1: the current one
+	Start    string         `json:"start"` // the first key that is wanted, without the prefix
+}
+
+// continueToken goes on after a key, in the same state.
+func continueToken(at store.Revision, prefix, after store.Key) string {
+	start := strings.TrimPrefix(string(after), string(prefix)) + "\x00"
+	// A struct of strings and numbers always marshals.
+	text, _ := json.Marshal(token{Version: tokenVersion, Revision: at, Start: start})
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+// resume takes up the place that a token names.
+func (l *listing) resume(text string) error {
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return types.BadRequest("continue key is not valid: it was not given by this server, or was changed")
+	}
+	var t token
+	if json.Unmarshal(raw, &t) != nil || t.Version != tokenVersion || t.Start == "" || t.Revision == 0 || t.Revision < -1 {
+		return types.BadRequest("continue key is not valid: it was not given by this server, or was changed")
+	}
+	l.paged = true
+	l.after = l.prefix() + store.Key(strings.TrimSuffix(t.Start, "\x00"))
+	l.at = max(t.Revision, 0)
+	return nil
+}
+
+// pageExpired says that the first page's state is gone, with a token that goes
+// on in the current one.
+func (s *Server) pageExpired(l listing) error {
+	err := types.Expired("The provided continue parameter is too old to display a consistent list result. You can start " +
+		"a new list without the continue parameter, or use the continue token in this response to retrieve the remainder " +
+		"of the results. Continuing with the provided token results in an inconsistent list - objects that were created, " +
+		"modified, or deleted between the time the first chunk was returned and now may show up in the list.")
+	err.ErrStatus.ListMeta.Continue = continueToken(-1, l.prefix(), l.after)
+	return err
+}
+
+// answer writes the list: it copies stored bytes and marshals nothing.
+func (f found) answer() answer {
+	size := 256 + len(f.next)
+	for _, rec := range f.records {
+		size += encoded(rec).Size() + 1
+	}
+	body := make([]byte, 0, size)
+	body = append(body, `{"kind":"`+types.ListKind+`","apiVersion":"`+types.APIVersion+`","metadata":{"resourceVersion":"`...)
+	body = append(body, f.revision.String()...)
+	body = append(body, '"')
+	if f.next != "" {
+		body = append(body, `,"continue":"`...)
+		body = append(body, f.next...)
+		body = append(body, '"')
+	}
+	if f.remaining > 0 {
+		body = append(body, `,"remainingItemCount":`...)
+		body = strconv.AppendInt(body, int64(f.remaining), 10)
+	}
+	body = append(body, `},"items":[`...)
+	for i, rec := range f.records {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = encoded(rec).AppendItem(body, rec.Revision.String())
+	}
+	return answer{json: append(body, ']', '}')}
+}

@@ -1,0 +1,161 @@
+package server_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// Each request is refused with a Status that says why, and nothing is stored.
+// flags is there at version 1.
+func TestRefusals(t *testing.T) {
+	const (
+		object = `{"metadata":{"name":"new"}}`
+		put    = `{"metadata":{"name":"flags","resourceVersion":"1"}}`
+		uid2   = "22222222-2222-4222-8222-222222222222"
+	)
+	named := func(name string) string { return `{"metadata":{"name":"` + name + `"}}` }
+	for _, c := range []struct {
+		name, method, path, body string
+		headers                  []string
+		code                     int
+		reason, message          string
+	}{
+		// What is there, or is not.
+		{"create what exists", "POST", collection, named("flags"), nil, 409, "AlreadyExists", `configmaps "flags" already exists`},
+		{"read nothing", "GET", collection + "/nope", "", nil, 404, "NotFound", `configmaps "nope" not found`},
+		{"update nothing", "PUT", collection + "/nope", `{"metadata":{"name":"nope","resourceVersion":"1"}}`, nil, 404, "NotFound", `configmaps "nope" not found`},
+		{"delete nothing", "DELETE", collection + "/nope", "", nil, 404, "NotFound", `configmaps "nope" not found`},
+		{"read another namespace", "GET", "/api/v1/namespaces/other/configmaps/flags", "", nil, 404, "NotFound", `configmaps "flags" not found`},
+
+		// Versions and identity.
+		{"create with a version", "POST", collection, `{"metadata":{"name":"new","resourceVersion":"5"}}`, nil, 400, "BadRequest", "create cannot set resourceVersion"},
+		{"update from a stale version", "PUT", flags, strings.Replace(put, `"1"`, `"99"`, 1), nil, 409, "Conflict",
+			`Operation cannot be fulfilled on configmaps "flags": the object has been modified; sent resourceVersion 99, current 1`},
+		{"update without a version", "PUT", flags, named("flags"), nil, 400, "BadRequest", "update requires metadata.resourceVersion"},
+		{"update with an empty version", "PUT", flags, strings.Replace(put, `"1"`, `""`, 1), nil, 400, "BadRequest", "update requires metadata.resourceVersion"},
+		{"update with version 0", "PUT", flags, strings.Replace(put, `"1"`, `"0"`, 1), nil, 400, "BadRequest", "update requires metadata.resourceVersion"},
+		{"update of nothing without a version", "PUT", collection + "/nope", named("nope"), nil, 400, "BadRequest", "update requires metadata.resourceVersion"},
+		{"version that is no number", "PUT", flags, strings.Replace(put, `"1"`, `"abc"`, 1), nil, 400, "BadRequest", `"abc"`},
+		{"another uid", "PUT", flags, strings.Replace(put, `"name"`, `"uid":"`+uid2+`","name"`, 1), nil, 409, "Conflict", "UID is immutable"},
+		{"another uid and a stale version", "PUT", flags, `{"metadata":{"name":"flags","resourceVersion":"99","uid":"` + uid2 + `"}}`, nil, 409, "Conflict", "UID is immutable"},
+		{"a stale version and bad content", "PUT", flags, `{"metadata":{"name":"flags","resourceVersion":"99"},"data":{"a b":""}}`, nil, 409, "Conflict", "sent resourceVersion 99"},
+		{"another name", "PUT", flags, `{"metadata":{"name":"other","resourceVersion":"1"}}`, nil, 400, "BadRequest", "metadata.name does not match the URL"},
+		{"another name without a version", "PUT", flags, named("other"), nil, 400, "BadRequest", "metadata.name does not match the URL"},
+		{"no name", "PUT", flags, `{"metadata":{"resourceVersion":"1"}}`, nil, 400, "BadRequest", "metadata.name does not match the URL"},
+		{"create in another namespace", "POST", collection, `{"metadata":{"name":"new","namespace":"other"}}`, nil, 400, "BadRequest", "does not match the namespace"},
+		{"update in another namespace", "PUT", flags, `{"metadata":{"name":"flags","namespace":"other","resourceVersion":"1"}}`, nil, 400, "BadRequest", "does not match the namespace"},
+		{"deletion mark", "PUT", flags, `{"metadata":{"name":"flags","resourceVersion":"1","deletionTimestamp":"2024-01-01T00:00:00Z"}}`, nil, 422, "Invalid", "metadata.deletionTimestamp"},
+
+		// Content.
+		{"no name at all", "POST", collection, `{}`, nil, 422, "Invalid", "metadata.name: Required value: name or generateName is required"},
+		{"name of 254", "POST", collection, named(strings.Repeat("n", 254)), nil, 422, "Invalid", "must be no more than 253"},
+		{"name climbing up", "POST", collection, named("../../etc/passwd"), nil, 422, "Invalid", "metadata.name"},
+		{"bad namespace", "POST", "/api/v1/namespaces/Bad_One/configmaps", object, nil, 422, "Invalid", "metadata.namespace"},
+		{"key with a space", "POST", collection, `{"metadata":{"name":"new"},"data":{"a b":""}}`, nil, 422, "Invalid", "data[a b]"},
+		{"key in both", "POST", collection, `{"metadata":{"name":"new"},"data":{"k":""},"binaryData":{"k":""}}`, nil, 422, "Invalid", "duplicate of key present in binaryData"},
+		{"1 MiB and a byte", "POST", collection, `{"metadata":{"name":"new"},"data":{"k":"` + strings.Repeat("x", 1<<20+1) + `"}}`, nil, 422, "Invalid", "may not be more than 1048576 bytes"},
+		{"update with bad content", "PUT", flags, `{"metadata":{"name":"flags","resourceVersion":"1"},"data":{"a b":""}}`, nil, 422, "Invalid", "data[a b]"},
+
+		// Bodies.
+		{"empty body", "POST", collection, "", nil, 400, "BadRequest", "unexpected end of JSON input"},
+		{"malformed JSON", "POST", collection, `{"metadata":`, nil, 400, "BadRequest", "unexpected end of JSON input"},
+		{"two values", "POST", collection, object + object, nil, 400, "BadRequest", "after top-level value"},
+		{"two YAML documents", "POST", collection, "metadata: {name: a}\n---\nmetadata: {name: b}\n", []string{"Content-Type", "application/yaml"}, 400, "BadRequest", "2 documents"},
+		{"unknown content type", "POST", collection, object, []string{"Content-Type", "text/plain"}, 415, "UnsupportedMediaType", "application/json"},
+		{"compressed body", "POST", collection, object, []string{"Content-Encoding", "gzip"}, 415, "UnsupportedMediaType", ""},
+		{"wrong kind", "POST", collection, `{"kind":"Secret","apiVersion":"v1","metadata":{"name":"new"}}`, nil, 400, "BadRequest", "Secret"},
+		{"number as a value", "POST", collection, `{"metadata":{"name":"new"},"data":{"rollout":50}}`, nil, 400, "BadRequest", "data[rollout] must be a string"},
+		{"body of 4 MiB", "POST", collection, `{"metadata":{"name":"new"},"data":{"k":"` + strings.Repeat("x", 4<<20) + `"}}`, nil, 413, "RequestEntityTooLarge", "limit is 3145728"},
+		{"body of 4 MiB on update", "PUT", flags, strings.Repeat(" ", 4<<20), nil, 413, "RequestEntityTooLarge", "limit is 3145728"},
+
+		// Parameters.
+		{"unknown field, strictly", "POST", collection + "?fieldValidation=Strict", `{"metadata":{"name":"new"},"spec":1}`, nil, 400, "BadRequest", `unknown field "spec"`},
+		{"unknown field validation", "POST", collection + "?fieldValidation=Sometimes", object, nil, 422, "Invalid", "fieldValidation"},
+		{"unknown dry run", "POST", collection + "?dryRun=Some", object, nil, 422, "Invalid", "dryRun"},
+		{"empty dry run", "PUT", flags + "?dryRun=", put, nil, 422, "Invalid", "dryRun"},
+		{"unknown dry run of a deletion", "DELETE", flags + "?dryRun=Some", "", nil, 422, "Invalid", "dryRun"},
+		{"query that can't be parsed", "DELETE", flags + "?dryRun=All;x=1", "", nil, 400, "BadRequest", "query"},
+		{"long field manager", "PUT", flags + "?fieldManager=" + strings.Repeat("m", 129), put, nil, 422, "Invalid", "fieldManager"},
+		{"long write id", "PUT", flags, put, []string{"Cmctl-Write-Id", strings.Repeat("w", 65)}, 400, "BadRequest", "Cmctl-Write-Id"},
+		{"write id that is not ASCII", "POST", collection, object, []string{"Cmctl-Write-Id", "é"}, 400, "BadRequest", "Cmctl-Write-Id"},
+		{"delete options of another kind", "DELETE", flags, `{"kind":"ConfigMap","apiVersion":"v1"}`, nil, 400, "BadRequest", "takes kind DeleteOptions"},
+		{"delete another uid", "DELETE", flags, `{"preconditions":{"uid":"` + uid2 + `"}}`, nil, 409, "Conflict", "UID in the precondition"},
+		{"delete another version", "DELETE", flags, `{"preconditions":{"resourceVersion":"99"}}`, nil, 409, "Conflict", "(99) does not match"},
+		{"delete another version, in the query", "DELETE", flags + "?resourceVersion=99", "", nil, 409, "Conflict", "(99) does not match"},
+		{"unknown propagation", "DELETE", flags + "?propagationPolicy=Bogus", "", nil, 422, "Invalid", "propagationPolicy"},
+		{"bad label selector", "GET", collection + "?labelSelector=x+in", "", nil, 400, "BadRequest", "unable to parse"},
+		{"bad selector of a deletion", "DELETE", collection + "?fieldSelector=data.k%3Dv", "", nil, 400, "BadRequest", "not a known field selector"},
+		{"bad limit", "GET", collection + "?limit=x", "", nil, 400, "BadRequest", "invalid syntax"},
+		{"bad continue token", "GET", collection + "?continue=abc", "", nil, 400, "BadRequest", "continue key is not valid"},
+		{"version of a list that is no number", "GET", collection + "?resourceVersion=abc", "", nil, 400, "BadRequest", "invalid resource version"},
+		{"version of a read that is no number", "GET", flags + "?resourceVersion=abc", "", nil, 400, "BadRequest", "abc"},
+		{"future version of a read", "GET", flags + "?resourceVersion=99", "", nil, 504, "Timeout", "Too large resource version: 99, current: 1"},
+		{"future version of a list", "GET", collection + "?resourceVersion=99", "", nil, 504, "Timeout", "Too large resource version: 99, current: 1"},
+		{"exact future version", "GET", collection + "?resourceVersion=99&resourceVersionMatch=Exact", "", nil, 504, "Timeout", "Too large resource version: 99, current: 1"},
+		{"match without a version", "GET", collection + "?resourceVersionMatch=Exact", "", nil, 422, "Invalid", "resourceVersionMatch"},
+
+		// What is not served.
+		{"patch", "PATCH", flags, `{"data":{"a":"b"}}`, []string{"Content-Type", "application/merge-patch+json"}, 405, "MethodNotAllowed", "no PATCH"},
+		{"watch", "GET", collection + "?watch=true", "", nil, 405, "MethodNotAllowed", "no watch"},
+		{"watch everywhere", "GET", "/api/v1/configmaps?watch", "", nil, 405, "MethodNotAllowed", "no watch"},
+		{"create by name", "POST", flags, named("flags"), nil, 405, "MethodNotAllowed", "does not allow this method"},
+		{"update a collection", "PUT", collection, put, nil, 405, "MethodNotAllowed", ""},
+		{"create in all namespaces", "POST", "/api/v1/configmaps", object, nil, 405, "MethodNotAllowed", ""},
+		{"delete in all namespaces", "DELETE", "/api/v1/configmaps", "", nil, 405, "MethodNotAllowed", ""},
+		{"options", "OPTIONS", flags, "", nil, 405, "MethodNotAllowed", ""},
+		{"delete a probe", "DELETE", "/healthz", "", nil, 405, "MethodNotAllowed", ""},
+		{"unknown resource", "GET", "/api/v1/namespaces/default/secrets", "", nil, 404, "NotFound", "could not find the requested resource"},
+		{"unknown subresource", "GET", flags + "/status", "", nil, 404, "NotFound", "could not find the requested resource"},
+		{"unknown path", "GET", "/nothing", "", nil, 404, "NotFound", "could not find the requested resource"},
+		{"empty segment", "PUT", "/api/v1/namespaces/default//configmaps/flags", put, nil, 404, "NotFound", "could not find"},
+		{"slashes first", "PUT", "//api/v1/namespaces/default/configmaps/flags", put, nil, 404, "NotFound", "could not find"},
+		{"climbing up", "PUT", collection + "/x/../flags", put, nil, 404, "NotFound", "could not find"},
+		{"climbing up, escaped", "GET", collection + "/%2e%2e", "", nil, 404, "NotFound", `".." not found`},
+		{"slash in a name", "DELETE", collection + "/a%2Fb", "", nil, 404, "NotFound", `"a/b" not found`},
+		{"slash in a namespace", "GET", "/api/v1/namespaces/a%2Fb/configmaps/c", "", nil, 404, "NotFound", `"c" not found`},
+		{"NUL in a name", "GET", collection + "/a%00b", "", nil, 404, "NotFound", "not found"},
+		{"unknown Accept", "POST", collection, object, []string{"Accept", "text/html"}, 406, "NotAcceptable", "application/json"},
+		{"any application", "GET", flags, "", []string{"Accept", "application/*"}, 406, "NotAcceptable", "application/yaml"},
+		{"a table only", "GET", flags, "", []string{"Accept", "application/json;as=Table;v=v1;g=meta.k8s.io"}, 406, "NotAcceptable", "only the following"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a := start(t)
+			before := a.create()
+			r := a.do(c.method, c.path, c.body, c.headers...)
+			isStatus(t, r, c.code, c.reason, c.message)
+			if got := a.store.State().Current.String(); got != before.version() {
+				t.Errorf("something was stored: the store is at version %s, and was at %s", got, before.version())
+			}
+			if got := a.must(200, "GET", flags, ""); got.body != before.body {
+				t.Errorf("the object changed from\n%s to\n%s", before.body, got.body)
+			}
+			if strings.Contains(r.body, "configmaps/default") {
+				t.Errorf("a storage key got out: %s", r.body)
+			}
+		})
+	}
+}
+
+func TestUpdateWithoutVersionNamesTheSetting(t *testing.T) {
+	a := start(t)
+	a.create()
+	r := a.do("PUT", flags, flagsBody("", `{}`))
+	if got := r.header.Get("Warning"); !strings.HasPrefix(got, "299 - ") || !strings.Contains(got, "--unconditional-put") {
+		t.Errorf("Warning %q", got)
+	}
+}
+
+func TestFutureVersionAsksToRetry(t *testing.T) {
+	r := start(t).do("GET", collection+"?resourceVersion=99", "")
+	if got := r.header.Get("Retry-After"); got != "1" {
+		t.Errorf("Retry-After %q", got)
+	}
+}
+
+func TestHeadIsRefusedWithoutABody(t *testing.T) {
+	a := start(t)
+	a.create()
+	if r := a.do("HEAD", flags, ""); r.code != 405 || r.body != "" {
+		t.Errorf("got %d %q", r.code, r.body)
+	}
+}

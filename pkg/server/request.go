@@ -1,0 +1,205 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"example.com/cmctl/pkg/server/store"
+	"example.com/cmctl/pkg/types"
+)
+
+// request is one request to the API, as the verbs see it.
+type request struct {
+	http      *http.Request
+	writer    http.ResponseWriter // for deadlines and body limits only
+	info      *requestInfo
+	namespace string // empty: all namespaces
+	name      string
+	query     url.Values
+	media     string   // what the answer is written as
+	warnings  []string // sent with the answer, whether it is a success or not
+}
+
+func (r *request) context() context.Context { return r.http.Context() }
+
+// warn adds a Warning header to the answer.
+func (r *request) warn(text string) { r.warnings = append(r.warnings, text) }
+
+// verb does what a request asks for.
+type verb func(*request) (answer, error)
+
+// verbs are the methods that a path has.
+type verbs map[string]verb
+
+// serve makes a handler of verbs. With none, nothing is there.
+func (s *Server) serve(known verbs) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
+		r := &request{
+			http:      hr,
+			writer:    w,
+			info:      infoOf(hr),
+			namespace: hr.PathValue("namespace"),
+			name:      hr.PathValue("name"),
+		}
+		answer, err := s.dispatch(known, r)
+		s.respond(w, r, answer, err)
+	})
+}
+
+func (s *Server) dispatch(known verbs, r *request) (answer, error) {
+	var err error
+	if r.media, err = negotiate(r.http.Header); err != nil {
+		return answer{}, err
+	}
+	if known == nil {
+		return answer{}, types.UnknownPath()
+	}
+	do, ok := known[r.http.Method]
+	if !ok {
+		return answer{}, types.MethodNotAllowed("")
+	}
+	// Query drops what it can't parse. A dropped dryRun would be a write.
+	if r.query, err = url.ParseQuery(r.http.URL.RawQuery); err != nil {
+		return answer{}, types.BadRequest(fmt.Sprintf("the query can't be parsed: %v", err))
+	}
+	return do(r)
+}
+
+// drainLimit is how much of a body that is too large is read and thrown away,
+// so that the client gets its answer and not a broken connection.
+const drainLimit = 16 << 20
+
+// body reads the request's body and the media type that it says it has. A
+// missing type is JSON.
+func (s *Server) body(r *request) (body []byte, mediaType string, err error) {
+	if body, err = s.readAll(r); err != nil {
+		return nil, "", err
+	}
+	mediaType, err = mediaTypeOf(r)
+	return body, mediaType, err
+}
+
+// mediaTypeOf says what the body claims to be, and refuses what is not read
+// here.
+func mediaTypeOf(r *request) (string, error) {
+	mediaType := types.MediaJSON
+	if given := r.http.Header.Get("Content-Type"); given != "" {
+		var err error
+		if mediaType, _, err = mime.ParseMediaType(given); err != nil {
+			mediaType = given // no type that we know either
+		}
+	}
+	encoding := r.http.Header.Get("Content-Encoding")
+	if !slices.Contains(types.MediaTypes, mediaType) || (encoding != "" && encoding != "identity") {
+		return "", types.UnsupportedMediaType(types.MediaTypes...)
+	}
+	return mediaType, nil
+}
+
+func (s *Server) readAll(r *request) ([]byte, error) {
+	limited := http.MaxBytesReader(r.writer, r.http.Body, s.options.MaxBodyBytes)
+	body, err := io.ReadAll(limited)
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		// Whether the rest arrives makes no difference to the answer.
+		_, _ = io.CopyN(io.Discard, r.http.Body, drainLimit)
+		return nil, types.RequestTooLarge(large.Limit)
+	case err != nil && r.context().Err() != nil:
+		return nil, r.context().Err()
+	case err != nil:
+		return nil, types.BadRequest(fmt.Sprintf("the request's body could not be read to its end: %v", err))
+	}
+	// The deadline for the body must not strike while the write is made.
+	// Recorders have no deadlines, and need none.
+	_ = http.NewResponseController(r.writer).SetReadDeadline(time.Time{})
+	return body, nil
+}
+
+// configMap reads the body as a ConfigMap, and warns about or refuses the
+// fields that it does not know, as the client asked.
+func (s *Server) configMap(r *request, o writeOptions) (*types.ConfigMap, error) {
+	body, mediaType, err := s.body(r)
+	if err != nil {
+		return nil, err
+	}
+	cm, problems, err := types.Decode(body, mediaType)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case o.fieldValidation == metav1.FieldValidationStrict && len(problems) > 0:
+		return nil, types.StrictDecoding(problems)
+	case o.fieldValidation != metav1.FieldValidationIgnore:
+		for _, p := range problems {
+			r.warn(p)
+		}
+	}
+	return cm, nil
+}
+
+// writeOptions are the parameters that writes have in common.
+type writeOptions struct {
+	dryRun          bool
+	fieldValidation string
+	meta            store.Meta
+}
+
+// writeOptions reads the parameters of a create or update; kind is what
+// Kubernetes calls them.
+func (s *Server) writeOptions(r *request, kind, verb string) (writeOptions, error) {
+	dryRun := r.query["dryRun"]
+	manager := r.query.Get("fieldManager")
+	validation := r.query.Get("fieldValidation")
+	errs := metavalidation.ValidateFieldManager(manager, field.NewPath("fieldManager"))
+	errs = append(errs, metavalidation.ValidateDryRun(field.NewPath("dryRun"), dryRun)...)
+	errs = append(errs, metavalidation.ValidateFieldValidation(field.NewPath("fieldValidation"), validation)...)
+	if len(errs) > 0 {
+		return writeOptions{}, types.InvalidOptions(kind, errs)
+	}
+	meta, err := s.meta(r, verb, manager)
+	return writeOptions{dryRun: len(dryRun) > 0, fieldValidation: validation, meta: meta}, err
+}
+
+// maxWriteID is how long a Cmctl-Write-Id may be.
+const maxWriteID = 64
+
+// meta tells where a write comes from, to be kept with it.
+func (s *Server) meta(r *request, verb, manager string) (store.Meta, error) {
+	id := r.http.Header.Get(types.WriteIDHeader)
+	if len(id) > maxWriteID || strings.ContainsFunc(id, func(c rune) bool { return c < ' ' || c > '~' }) {
+		return store.Meta{}, types.BadRequest(fmt.Sprintf(
+			"header %s must be at most %d printable ASCII characters", types.WriteIDHeader, maxWriteID))
+	}
+	if manager == "" {
+		manager = defaultManager(r.http.UserAgent())
+	}
+	return store.Meta{
+		Verb:    verb,
+		Manager: manager,
+		Time:    s.clock().UTC().Truncate(time.Millisecond),
+		WriteID: id,
+	}, nil
+}
+
+// defaultManager names the field manager of a client that names none: the part
+// of its User-Agent before the first slash, as in Kubernetes.
+func defaultManager(userAgent string) string {
+	name, _, _ := strings.Cut(userAgent, "/")
+	if name == "" {
+		return "unknown"
+	}
+	return name[:min(len(name), metavalidation.FieldManagerMaxLength)]
+}

@@ -1,0 +1,155 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"sigs.k8s.io/yaml"
+
+	"example.com/cmctl/pkg/server/store"
+	"example.com/cmctl/pkg/types"
+)
+
+// answer is what a verb gives back when nothing is wrong.
+type answer struct {
+	code    int    // 0: 200
+	json    []byte // the body
+	version string // the version that a write made, for the log
+}
+
+// marshalled is an answer that is no stored object.
+func marshalled(v any) (answer, error) {
+	body, err := json.Marshal(v)
+	return answer{json: body}, err
+}
+
+// statusClientGone is logged for requests whose client did not wait for the
+// answer; it is never sent.
+const statusClientGone = 499
+
+// respond sends an answer or an error. It is the only place where a body of
+// the API is written.
+func (s *Server) respond(w http.ResponseWriter, r *request, a answer, err error) {
+	if err != nil {
+		if errors.Is(err, context.Canceled) && r.context().Err() != nil {
+			r.info.code = statusClientGone
+			return
+		}
+		a = s.refusal(w, r, err)
+	}
+	if a.code == 0 {
+		a.code = http.StatusOK
+	}
+	body, media := a.json, r.media
+	if media == "" {
+		media = types.MediaJSON
+	}
+	if media == types.MediaYAML {
+		if body, err = toYAML(body); err != nil {
+			s.log.Error("answer can't be written as YAML", "id", r.info.id, "err", err)
+			body, media = a.json, types.MediaJSON
+		}
+	} else if r.query.Get("pretty") == "true" || r.query.Get("pretty") == "1" {
+		body = indented(body)
+	}
+	h := w.Header()
+	h.Set("Content-Type", media)
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	h.Set("Cache-Control", "no-cache, private")
+	setWarnings(h, r.warnings)
+	r.info.version = a.version
+	w.WriteHeader(a.code)
+	// A client that is gone can't be told so.
+	_, _ = w.Write(body)
+}
+
+// refusal makes an answer of an error.
+func (s *Server) refusal(w http.ResponseWriter, r *request, err error) answer {
+	status := s.statusOf(r, err).ErrStatus
+	if d := status.Details; d != nil && d.RetryAfterSeconds > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(d.RetryAfterSeconds)))
+	}
+	return statusAnswer(&status)
+}
+
+func statusAnswer(status *metav1.Status) answer {
+	body, err := json.Marshal(status)
+	if err != nil {
+		panic(err) // a Status holds nothing that could fail
+	}
+	return answer{code: int(status.Code), json: body}
+}
+
+// statusOf finds the Status of an error. What is none yet, and is not expected
+// of a store, is logged here and leaves as a plain 500.
+func (s *Server) statusOf(r *request, err error) *types.StatusError {
+	var status *types.StatusError
+	switch {
+	case errors.As(err, &status):
+		return status
+	case errors.Is(err, context.DeadlineExceeded):
+		return types.Timeout("the request took longer than " + s.options.RequestTimeout.String() + "; nothing was stored")
+	case errors.Is(err, store.ErrClosed):
+		return types.Unavailable("the server is shutting down; nothing was stored", 1)
+	case errors.Is(err, store.ErrFailed):
+		s.log.Error("store failed", "id", r.info.id, "err", err)
+		return types.StoreFailed()
+	}
+	s.log.Error("internal error", "id", r.info.id, "method", r.http.Method, "path", r.http.URL.Path, "err", err)
+	return types.Internal(r.info.id)
+}
+
+// toYAML rewrites JSON with its keys in order, as Kubernetes does.
+func toYAML(body []byte) ([]byte, error) {
+	var safe bytes.Buffer
+	safe.Grow(len(body))
+	for _, c := range string(body) {
+		// YAML forbids these unescaped, where JSON does not. They only occur
+		// inside strings.
+		if c == 0x7f || (c >= 0x80 && c <= 0x9f) || c == 0xfeff || c == 0xfffe || c == 0xffff {
+			fmt.Fprintf(&safe, "\\u%04x", c)
+			continue
+		}
+		safe.WriteRune(c)
+	}
+	return yaml.JSONToYAML(safe.Bytes())
+}
+
+func indented(body []byte) []byte {
+	var out bytes.Buffer
+	if json.Indent(&out, body, "", "  ") != nil {
+		return body
+	}
+	out.WriteByte('\n')
+	return out.Bytes()
+}
+
+// maxWarningBytes limits the Warning headers of one answer: a body with a
+// thousand unknown fields must not burst the client's header limit.
+const maxWarningBytes = 4 << 10
+
+func setWarnings(h http.Header, warnings []string) {
+	left := maxWarningBytes
+	for _, text := range warnings {
+		text = strings.Map(func(c rune) rune {
+			if c < ' ' || c == 0x7f {
+				return ' '
+			}
+			return c
+		}, strings.ToValidUTF8(text, "\uFFFD"))
+		if left -= len(text); left < 0 {
+			return
+		}
+		if header, err := utilnet.NewWarningHeader(299, "-", text); err == nil {
+			h.Add("Warning", header)
+		}
+	}
+}

@@ -1,0 +1,142 @@
+// Package server is the HTTP side of the Kubernetes ConfigMap API over a
+// store.Store. Every write is a compare-and-swap on the version that the client
+// read, or, where the client gives none, on the one that the server has just
+// read; what was made from an older version is refused with 409 Conflict.
+//
+//	s := server.New(server.Options{Store: st})
+//	http.Serve(listener, s.Handler())
+//
+// A handler returns an answer or an error, and respond.go alone turns either
+// into bytes, so every failure is a Status whose code is the HTTP status.
+package server
+
+import (
+	"log/slog"
+	"net/http"
+	"time"
+
+	"k8s.io/apimachinery/pkg/version"
+
+	"example.com/cmctl/pkg/server/store"
+)
+
+// UnconditionalPut says what becomes of a PUT without a resourceVersion.
+type UnconditionalPut string
+
+// The values of UnconditionalPut.
+const (
+	// PutNever refuses it: it is how updates get lost. The default.
+	PutNever UnconditionalPut = "never"
+	// PutHelm lets it through for Helm's release records only, whose driver
+	// sends none.
+	PutHelm UnconditionalPut = "helm"
+	// PutAlways lets it through, as kube-apiserver does.
+	PutAlways UnconditionalPut = "always"
+)
+
+// What Options default to.
+const (
+	DefaultMaxBodyBytes   = 3 << 20
+	DefaultMaxInFlight    = 1024
+	DefaultRequestTimeout = time.Minute
+)
+
+// Options are what a Server is made from. Only Store must be set.
+type Options struct {
+	// Store keeps the data. The server does not close it.
+	Store store.Store
+	// Logger takes the access log and the causes of internal errors; nil: none.
+	Logger *slog.Logger
+	// Clock tells the time; nil: time.Now.
+	Clock func() time.Time
+	// UnconditionalPut is PutNever if empty.
+	UnconditionalPut UnconditionalPut
+	// MaxBodyBytes limits request bodies; what is larger gets 413.
+	MaxBodyBytes int64
+	// MaxInFlight limits how many requests run at once; those beyond get 429.
+	MaxInFlight int
+	// RequestTimeout limits how long one request may take.
+	RequestTimeout time.Duration
+	// Version is what /version answers.
+	Version version.Info
+}
+
+// Server answers the API. It is made by New and may be used by any number of
+// goroutines; it starts none of its own.
+type Server struct {
+	store    store.Store
+	log      *slog.Logger
+	clock    func() time.Time
+	options  Options
+	handler  http.Handler
+	inFlight chan struct{} // one token a running request; full: 429
+}
+
+// New makes a Server that is ready to serve.
+func New(o Options) *Server {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.UnconditionalPut == "" {
+		o.UnconditionalPut = PutNever
+	}
+	if o.MaxBodyBytes == 0 {
+		o.MaxBodyBytes = DefaultMaxBodyBytes
+	}
+	if o.MaxInFlight == 0 {
+		o.MaxInFlight = DefaultMaxInFlight
+	}
+	if o.RequestTimeout == 0 {
+		o.RequestTimeout = DefaultRequestTimeout
+	}
+	s := &Server{
+		store:    o.Store,
+		log:      o.Logger,
+		clock:    o.Clock,
+		options:  o,
+		inFlight: make(chan struct{}, o.MaxInFlight),
+	}
+	s.handler = s.recoverPanics(s.identify(s.bound(s.limit(s.checkPath(s.routes())))))
+	return s
+}
+
+// Handler is the whole API.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+// routes are all paths there are. A path takes every method, so that a wrong
+// one gets our own 405 and not the router's.
+func (s *Server) routes() http.Handler {
+	const (
+		collection = "/api/v1/namespaces/{namespace}/configmaps"
+		object     = collection + "/{name}"
+	)
+	mux := http.NewServeMux()
+	mux.Handle(collection, s.serve(verbs{
+		http.MethodGet:    s.list,
+		http.MethodPost:   s.create,
+		http.MethodDelete: s.deleteCollection,
+	}))
+	mux.Handle(object, s.serve(verbs{
+		http.MethodGet:    s.read,
+		http.MethodPut:    s.replace,
+		http.MethodPatch:  s.patch,
+		http.MethodDelete: s.delete,
+	}))
+	mux.Handle(object+"/history", s.serve(verbs{http.MethodGet: s.history}))
+	mux.Handle("/api/v1/configmaps", s.serve(verbs{http.MethodGet: s.list}))
+
+	mux.Handle("/api", s.serve(verbs{http.MethodGet: s.apiVersions}))
+	mux.Handle("/api/v1", s.serve(verbs{http.MethodGet: s.apiResources}))
+	mux.Handle("/apis", s.serve(verbs{http.MethodGet: s.apiGroups}))
+	mux.Handle("/version", s.serve(verbs{http.MethodGet: s.version}))
+
+	mux.Handle("/healthz", s.health("healthz", s.ready))
+	mux.Handle("/livez", s.health("livez", nil))
+	mux.Handle("/readyz", s.health("readyz", s.ready))
+
+	mux.Handle("/", s.serve(nil))
+	return mux
+}

@@ -1,0 +1,267 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"example.com/cmctl/pkg/server"
+	"example.com/cmctl/pkg/server/store"
+	"example.com/cmctl/pkg/types"
+)
+
+// logged collects what a server logs.
+type logged struct {
+	mu  sync.Mutex
+	buf bytes.Buffer // guarded by mu
+}
+
+func (l *logged) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(b)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+func logTo(l *logged) option {
+	return func(o *server.Options) {
+		o.Logger = slog.New(slog.NewJSONHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+}
+
+func TestPanicIsAPlain500(t *testing.T) {
+	var log logged
+	a, h := hook(t, logTo(&log))
+	h.get = func(context.Context, store.Key) (store.Record, error) { panic("secret detail") }
+	r := a.do("GET", flags, "")
+	isStatus(t, r, 500, "InternalError", r.header.Get("Audit-Id"))
+	if strings.Contains(r.body, "secret") || !strings.Contains(log.String(), "secret detail") {
+		t.Errorf("answer %s, log %s", r.body, log.String())
+	}
+	h.get = nil
+	isStatus(t, a.do("GET", flags, ""), 404, "NotFound", "")
+}
+
+func TestErrorsOfTheStore(t *testing.T) {
+	broken := fmt.Errorf("disk at /var/secret: %w", errors.New("i/o error"))
+	for _, c := range []struct {
+		name            string
+		commit, healthy error
+		code            int
+		reason, message string
+	}{
+		{"unknown", broken, nil, 500, "InternalError", "the server's log has the cause"},
+		{"failed during this write", fmt.Errorf("%w: %w", store.ErrFailed, broken), nil, 500, "InternalError", "whether this write was stored is open"},
+		{"failed before", nil, store.ErrFailed, 503, "ServiceUnavailable", "nothing was stored"},
+		{"closed", store.ErrClosed, nil, 503, "ServiceUnavailable", "shutting down"},
+		{"out of time", context.DeadlineExceeded, nil, 504, "Timeout", "nothing was stored"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var log logged
+			a, h := hook(t, logTo(&log))
+			version := a.create().version()
+			if c.commit != nil {
+				h.commit = func(context.Context, store.Txn) (store.Revision, error) { return 0, c.commit }
+			}
+			if c.healthy != nil {
+				h.healthy = func() error { return c.healthy }
+			}
+			for _, r := range []result{
+				a.do("POST", collection, `{"metadata":{"name":"new"}}`),
+				a.do("PUT", flags, flagsBody(version, `{}`)),
+				a.do("DELETE", flags, ""),
+			} {
+				isStatus(t, r, c.code, c.reason, c.message)
+				if strings.Contains(r.body, "/var/secret") {
+					t.Errorf("an internal cause got out: %s", r.body)
+				}
+			}
+			if errors.Is(c.commit, broken) && !strings.Contains(log.String(), "i/o error") {
+				t.Errorf("the cause is not in the log: %s", log.String())
+			}
+			// What was there is still served.
+			a.must(200, "GET", flags, "")
+		})
+	}
+}
+
+// A client that goes away in the middle of its write: either it never began, or
+// it is awaited and whole.
+func TestClientGoneInTheMiddleOfAWrite(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		before bool // it goes before the store takes the write up
+		stored bool
+	}{
+		{"before the commit", true, false},
+		{"during the commit", false, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var log logged
+			a, h := hook(t, logTo(&log))
+			ctx, leave := context.WithCancel(t.Context())
+			done := make(chan struct{})
+			h.commit = func(ctx context.Context, txn store.Txn) (store.Revision, error) {
+				defer close(done)
+				if c.before {
+					leave()
+					<-ctx.Done() // the server has noticed
+					return h.Store.Commit(ctx, txn)
+				}
+				rev, err := h.Store.Commit(ctx, txn)
+				leave()
+				<-ctx.Done()
+				return rev, err
+			}
+			if _, err := a.try(ctx, "POST", collection, flagsBody("", `{"mode":"blue"}`)); !errors.Is(err, context.Canceled) {
+				t.Fatalf("the client got %v", err)
+			}
+			<-done
+			h.commit = nil
+			r := a.do("GET", flags, "")
+			if stored := r.code == 200; stored != c.stored {
+				t.Errorf("stored: %v, want %v: %s", stored, c.stored, r.body)
+			}
+		})
+	}
+}
+
+func TestRequestThatTakesTooLong(t *testing.T) {
+	a, h := hook(t, func(o *server.Options) { o.RequestTimeout = time.Millisecond })
+	h.commit = func(ctx context.Context, _ store.Txn) (store.Revision, error) {
+		<-ctx.Done()
+		return 0, ctx.Err()
+	}
+	isStatus(t, a.do("POST", collection, flagsBody("", `{}`)), 504, "Timeout", "nothing was stored")
+}
+
+// Only so many requests run at once; the rest are told to come back, and do no
+// harm to those that run.
+func TestTooManyRequests(t *testing.T) {
+	a, h := hook(t, func(o *server.Options) { o.MaxInFlight = 1 })
+	running, release := make(chan struct{}), make(chan struct{})
+	h.commit = func(ctx context.Context, txn store.Txn) (store.Revision, error) {
+		close(running)
+		<-release
+		return h.Store.Commit(ctx, txn)
+	}
+	var first result
+	var wg sync.WaitGroup
+	wg.Go(func() { first = a.do("POST", collection, flagsBody("", `{}`)) })
+	<-running
+	r := a.do("GET", collection, "")
+	isStatus(t, r, 429, "TooManyRequests", "")
+	if r.header.Get("Retry-After") != "1" {
+		t.Errorf("Retry-After %q", r.header.Get("Retry-After"))
+	}
+	close(release)
+	wg.Wait()
+	if first.code != 201 {
+		t.Errorf("the first got %d", first.code)
+	}
+	a.must(200, "GET", collection, "")
+}
+
+// A body that is cut off in transit is not taken for a whole one.
+func TestBodyThatIsCutOff(t *testing.T) {
+	a := start(t)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(a.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := flagsBody("", `{"mode":"blue"}`)
+	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", collection, len(body)+10, body)
+	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	// The server has finished with the request once it closes the connection.
+	var rest bytes.Buffer
+	if _, err := rest.ReadFrom(conn); err != nil {
+		t.Log(err)
+	}
+	conn.Close()
+	isStatus(t, a.do("GET", flags, ""), 404, "NotFound", "")
+}
+
+func TestAccessLog(t *testing.T) {
+	var log logged
+	a := start(t, logTo(&log))
+	a.must(201, "POST", collection, flagsBody("", `{"password":"hunter2"}`))
+	a.must(200, "GET", flags, "")
+	text := log.String()
+	for _, part := range []string{`"method":"POST"`, `"path":"` + collection + `"`, `"code":201`, `"resourceVersion":"1"`, `"duration":`, `"level":"DEBUG","msg":"request"`} {
+		if !strings.Contains(text, part) {
+			t.Errorf("no %s in %s", part, text)
+		}
+	}
+	if strings.Contains(text, "hunter2") || strings.Contains(text, "password") {
+		t.Errorf("data got into the log: %s", text)
+	}
+}
+
+func TestProbesAndDiscovery(t *testing.T) {
+	a, h := hook(t)
+	for _, path := range []string{"/healthz", "/livez", "/readyz", "/readyz/"} {
+		if r := a.must(200, "GET", path, ""); r.body != "ok" || !strings.HasPrefix(r.header.Get("Content-Type"), "text/plain") {
+			t.Errorf("%s: %q", path, r.body)
+		}
+	}
+	if r := a.must(200, "GET", "/readyz?verbose", ""); !strings.Contains(r.body, "[+]store ok\n") {
+		t.Errorf("got %q", r.body)
+	}
+	h.healthy = func() error { return errors.New("secret cause") }
+	if r := a.must(500, "GET", "/readyz", ""); !strings.Contains(r.body, "[-]store failed") || strings.Contains(r.body, "secret") {
+		t.Errorf("got %q", r.body)
+	}
+	a.must(200, "GET", "/livez", "")
+	for path, part := range map[string]string{
+		"/version": `"gitVersion":`, "/api": `"versions":["v1"]`, "/apis": `"groups":[]`, "/api/v1": `"name":"configmaps"`,
+	} {
+		if r := a.must(200, "GET", path, ""); !strings.Contains(r.body, part) {
+			t.Errorf("%s: %s", path, r.body)
+		}
+	}
+}
+
+// Whatever the path, the answer is a Status and never a redirect, which clients
+// would not follow with a write.
+func FuzzPath(f *testing.F) {
+	a := start(f)
+	a.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	for _, seed := range []string{"/", "//", "/api/v1/../x", flags + "/", flags + "/%2e%2e/x", "/api/v1/namespaces/%2F/configmaps/x", "/%00"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, path string) {
+		if !strings.HasPrefix(path, "/") {
+			return
+		}
+		req, err := http.NewRequest(http.MethodDelete, a.url+path, nil)
+		if err != nil {
+			return
+		}
+		resp, err := a.client.Do(req)
+		if err != nil {
+			return
+		}
+		defer resp.Body.Close()
+		if resp.StatusCode < 400 && !strings.HasSuffix(strings.TrimSuffix(req.URL.EscapedPath(), "/"), "/configmaps") {
+			t.Errorf("%q: got %d", path, resp.StatusCode)
+		}
+		if resp.StatusCode != 400 && resp.Header.Get("Content-Type") != types.MediaJSON {
+			t.Errorf("%q: got %d as %s", path, resp.StatusCode, resp.Header.Get("Content-Type"))
+		}
+	})
+}
