@@ -1,0 +1,199 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"github.com/spf13/viper"
+
+	"example.com/cmctl/pkg/server"
+)
+
+// config are all settings. The names are those of the flags, and of the keys in
+// the configuration file.
+type config struct {
+	Listen           string        `mapstructure:"listen"`
+	InsecureListen   bool          `mapstructure:"insecure-listen"`
+	DataDir          string        `mapstructure:"data-dir"`
+	InMemory         bool          `mapstructure:"in-memory"`
+	InitialVersion   int64         `mapstructure:"initial-version"`
+	UnconditionalPut string        `mapstructure:"unconditional-put"`
+	InlineValueSize  int           `mapstructure:"inline-value-size"`
+	HistoryLimit     int           `mapstructure:"history-limit"`
+	RequestTimeout   time.Duration `mapstructure:"request-timeout"`
+	ShutdownTimeout  time.Duration `mapstructure:"shutdown-timeout"`
+	LogFormat        string        `mapstructure:"log-format"`
+	Verbose          bool          `mapstructure:"verbose"`
+}
+
+// configFlag names the file, and so can't be in it.
+const configFlag = "config"
+
+// addFlags declares every setting with its default.
+func addFlags(f *pflag.FlagSet) {
+	f.String("listen", "127.0.0.1:8080", "`HOST:PORT` to listen on; port 0 takes a free one")
+	f.Bool("insecure-listen", false, "allow --listen on an address that others can reach, without encryption or authentication")
+	f.String("data-dir", "", "`DIR` that keeps the data (default: cmserver in the user's state folder)")
+	f.Bool("in-memory", false, "keep the data in memory; it is gone when the server stops")
+	f.Int64("initial-version", 0, "`N` is the first resourceVersion of a new store (default 1; in memory a random one)")
+	f.String("unconditional-put", string(server.PutNever),
+		"whether a PUT without resourceVersion is let through: `never|helm|always` (helm: for Helm's release records)")
+	f.Int("inline-value-size", 4096, "`BYTES` up to which objects are held in memory; larger ones are read from disk")
+	f.Int("history-limit", 10, "`N` versions of each object that are kept at least")
+	f.Duration("request-timeout", server.DefaultRequestTimeout, "how long one request may take")
+	f.Duration("shutdown-timeout", 30*time.Second, "how long requests under way may take when the server stops")
+	f.String("log-format", "text", "how the log is written: `text|json`")
+	f.BoolP("verbose", "v", false, "log reads too, and what the store does")
+	f.String(configFlag, "", "YAML `FILE` of settings (default: cmserver/config.yaml in the user's configuration folder, if it is there)")
+}
+
+// loadConfig collects the settings: flag, then CMSERVER_ variable, then file,
+// then default.
+func loadConfig(flags *pflag.FlagSet) (config, error) {
+	v := viper.New()
+	v.SetEnvPrefix("CMSERVER")
+	v.SetEnvKeyReplacer(strings.NewReplacer("-", "_"))
+	v.AutomaticEnv()
+	if err := v.BindPFlags(flags); err != nil {
+		return config{}, err
+	}
+	if err := readFile(v, v.GetString(configFlag), flags); err != nil {
+		return config{}, err
+	}
+	var c config
+	if err := v.Unmarshal(&c); err != nil {
+		return config{}, fmt.Errorf("a setting has the wrong type: %w", err)
+	}
+	if c.InMemory && (flags.Changed("data-dir") || v.InConfig("data-dir")) {
+		return config{}, errors.New("--in-memory keeps nothing in --data-dir; give one of the two")
+	}
+	if err := c.complete(); err != nil {
+		return config{}, err
+	}
+	return c, c.validate()
+}
+
+// readFile reads the configuration file. Only one that was named must exist.
+func readFile(v *viper.Viper, path string, flags *pflag.FlagSet) error {
+	named := path != ""
+	if !named {
+		dir, err := os.UserConfigDir()
+		if err != nil {
+			return nil // no home, no file
+		}
+		path = filepath.Join(dir, "cmserver", "config.yaml")
+	}
+	v.SetConfigFile(path)
+	v.SetConfigType("yaml")
+	err := v.ReadInConfig()
+	if errors.Is(err, fs.ErrNotExist) && !named {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("configuration file %s: %w", path, err)
+	}
+	return checkKeys(path, flags)
+}
+
+// checkKeys refuses settings that there are not: a misspelt one would silently
+// leave its default.
+func checkKeys(path string, flags *pflag.FlagSet) error {
+	file := viper.New()
+	file.SetConfigFile(path)
+	file.SetConfigType("yaml")
+	if err := file.ReadInConfig(); err != nil {
+		return fmt.Errorf("configuration file %s: %w", path, err)
+	}
+	var known []string
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Name != configFlag && f.Name != "help" {
+			known = append(known, f.Name)
+		}
+	})
+	for _, key := range file.AllKeys() {
+		if !slices.Contains(known, key) {
+			return fmt.Errorf("configuration file %s: unknown setting %q; the settings are %s", path, key, strings.Join(known, ", "))
+		}
+	}
+	return nil
+}
+
+// complete finds the default data directory.
+func (c *config) complete() error {
+	if c.DataDir != "" || c.InMemory {
+		return nil
+	}
+	state := os.Getenv("XDG_STATE_HOME")
+	if !filepath.IsAbs(state) { // also when it is not set
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return fmt.Errorf("no --data-dir is given and the user's state folder is unknown: %w", err)
+		}
+		state = filepath.Join(home, ".local", "state")
+	}
+	c.DataDir = filepath.Join(state, "cmserver")
+	return nil
+}
+
+func (c config) validate() error {
+	oneOf := func(flag, value string, allowed ...string) error {
+		if slices.Contains(allowed, value) {
+			return nil
+		}
+		return fmt.Errorf("--%s %q: must be one of %s", flag, value, strings.Join(allowed, ", "))
+	}
+	positive := func(flag string, ok bool) error {
+		if ok {
+			return nil
+		}
+		return fmt.Errorf("--%s: must be above 0", flag)
+	}
+	return errors.Join(
+		oneOf("log-format", c.LogFormat, "text", "json"),
+		oneOf("unconditional-put", c.UnconditionalPut,
+			string(server.PutNever), string(server.PutHelm), string(server.PutAlways)),
+		positive("request-timeout", c.RequestTimeout > 0),
+		positive("shutdown-timeout", c.ShutdownTimeout > 0),
+		positive("history-limit", c.HistoryLimit > 0),
+		positive("inline-value-size", c.InlineValueSize > 0),
+		positive("initial-version", c.InitialVersion >= 0),
+		c.validateListen(),
+	)
+}
+
+// validateListen keeps the server from being opened to others by accident: it
+// knows neither TLS nor authentication.
+func (c config) validateListen() error {
+	host, _, err := net.SplitHostPort(c.Listen)
+	if err != nil {
+		return fmt.Errorf("--listen %q: must be HOST:PORT: %w", c.Listen, err)
+	}
+	ip := net.ParseIP(host)
+	if c.InsecureListen || host == "localhost" || (ip != nil && ip.IsLoopback()) {
+		return nil
+	}
+	return fmt.Errorf("--listen %s can be reached by others, who could read and write everything: there is neither "+
+		"encryption nor authentication; listen on 127.0.0.1, or add --insecure-listen if the network is trusted", c.Listen)
+}
+
+// logger writes what the server does, as chosen.
+func (c config) logger(w io.Writer) *slog.Logger {
+	o := &slog.HandlerOptions{Level: slog.LevelInfo}
+	if c.Verbose {
+		o.Level = slog.LevelDebug
+	}
+	if c.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(w, o))
+	}
+	return slog.New(slog.NewTextHandler(w, o))
+}

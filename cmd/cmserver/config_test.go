@@ -1,0 +1,102 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// load reads the settings as the program would.
+func load(t *testing.T, args ...string) (config, error) {
+	t.Helper()
+	flags := pflag.NewFlagSet("cmserver", pflag.ContinueOnError)
+	addFlags(flags)
+	if err := flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return loadConfig(flags)
+}
+
+// A setting comes from the flag, else the variable, else the file, else it has
+// its default.
+func TestPrecedenceOfSettings(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(file, []byte("request-timeout: 3s\nhistory-limit: 33\nin-memory: true\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name           string
+		args           []string
+		env            map[string]string
+		timeout        time.Duration
+		history        int
+		memory, loudly bool
+	}{
+		{"default", nil, map[string]string{"CMSERVER_IN_MEMORY": "true"}, time.Minute, 10, true, false},
+		{"file", []string{"--config", file}, nil, 3 * time.Second, 33, true, false},
+		{"file named by a variable", nil, map[string]string{"CMSERVER_CONFIG": file}, 3 * time.Second, 33, true, false},
+		{"variable over file", []string{"--config", file}, map[string]string{"CMSERVER_REQUEST_TIMEOUT": "2s", "CMSERVER_VERBOSE": "true"},
+			2 * time.Second, 33, true, true},
+		{"flag over all", []string{"--config", file, "--request-timeout", "1s", "-v=false"},
+			map[string]string{"CMSERVER_REQUEST_TIMEOUT": "2s", "CMSERVER_VERBOSE": "true"}, time.Second, 33, true, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Setenv("HOME", t.TempDir())
+			t.Setenv("XDG_CONFIG_HOME", "")
+			for k, v := range c.env {
+				t.Setenv(k, v)
+			}
+			got, err := load(t, c.args...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.RequestTimeout != c.timeout || got.HistoryLimit != c.history || got.InMemory != c.memory || got.Verbose != c.loudly {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+}
+
+func TestDefaultFolders(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_CONFIG_HOME", "")
+	t.Setenv("XDG_STATE_HOME", "")
+	got, err := load(t)
+	if err != nil || got.DataDir != filepath.Join(home, ".local/state/cmserver") {
+		t.Errorf("data in %q, %v", got.DataDir, err)
+	}
+	t.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))
+	if got, err = load(t); err != nil || got.DataDir != filepath.Join(home, "state/cmserver") {
+		t.Errorf("data in %q, %v", got.DataDir, err)
+	}
+	folder := filepath.Join(home, ".config/cmserver")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "config.yaml"), []byte("listen: 127.0.0.1:9999\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err = load(t); err != nil || got.Listen != "127.0.0.1:9999" {
+		t.Errorf("listens on %q, %v", got.Listen, err)
+	}
+}
+
+func TestListenAddresses(t *testing.T) {
+	for address, allowed := range map[string]bool{
+		"127.0.0.1:8080": true, "127.1.2.3:0": true, "localhost:80": true, "[::1]:8080": true,
+		"0.0.0.0:8080": false, ":8080": false, "[::]:8080": false, "192.0.2.1:80": false, "example.com:80": false,
+	} {
+		c := config{Listen: address}
+		if err := c.validateListen(); (err == nil) != allowed {
+			t.Errorf("%s: %v", address, err)
+		}
+		c.InsecureListen = true
+		if err := c.validateListen(); err != nil {
+			t.Errorf("%s with --insecure-listen: %v", address, err)
+		}
+	}
+}

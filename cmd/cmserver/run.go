@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"example.com/cmctl/pkg/server"
+	"example.com/cmctl/pkg/server/store"
+	"example.com/cmctl/pkg/server/store/local"
+)
+
+// streams are where the program writes.
+type streams struct{ out, err io.Writer }
+
+// usageError is a mistake in how the program was called or set up.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// exitCode is 0 for a clean end, 2 for a wrong call, 1 for the rest.
+func exitCode(err error) int {
+	var usage usageError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &usage):
+		return 2
+	}
+	return 1
+}
+
+// run is the whole program but for the process around it. It returns when ctx
+// ends and everything is put away.
+func run(ctx context.Context, args []string, out streams) error {
+	root := rootCommand(out)
+	root.SetArgs(args)
+	root.SetOut(out.out)
+	root.SetErr(out.err)
+	return root.ExecuteContext(ctx)
+}
+
+func rootCommand(out streams) *cobra.Command {
+	serve := func(cmd *cobra.Command, _ []string) error {
+		c, err := loadConfig(cmd.Flags())
+		if err != nil {
+			return usageError{err}
+		}
+		return c.serve(cmd.Context(), c.logger(out.err))
+	}
+	root := &cobra.Command{
+		Use:   "cmserver",
+		Short: "Serve the Kubernetes ConfigMap API from one durable store",
+		Long: "cmserver serves the Kubernetes ConfigMap API and keeps every acknowledged write on disk.\n\n" +
+			"Each setting can be given as a flag, as a variable CMSERVER_<NAME>, or in a YAML file\n" +
+			"(--config, or cmserver/config.yaml in the user's configuration folder), in this order.",
+		Args:          noArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE:          serve,
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError{fmt.Errorf("%w; see '%s --help'", err, cmd.CommandPath())}
+	})
+	addFlags(root.Flags())
+	serveCommand := &cobra.Command{Use: "serve", Short: "Serve until SIGTERM or SIGINT (what cmserver does by itself)", Args: noArgs, RunE: serve}
+	addFlags(serveCommand.Flags())
+	root.AddCommand(serveCommand, &cobra.Command{
+		Use: "version", Short: "Print the version", Args: noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintf(out.out, "cmserver %s (Kubernetes API %s)\n", release(), versionInfo().GitVersion)
+			return err
+		},
+	})
+	return root
+}
+
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return usageError{fmt.Errorf("%s takes no argument %q; see '%s --help'", cmd.CommandPath(), args[0], cmd.CommandPath())}
+}
+
+// serve opens the store, listens, serves, and undoes it in reverse.
+func (c config) serve(ctx context.Context, log *slog.Logger) (err error) {
+	st, err := c.openStore(log)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closeErr := st.Close(); closeErr != nil {
+			err = errors.Join(err, fmt.Errorf("close the store: %w", closeErr))
+		}
+	}()
+	listener, err := c.listen(ctx)
+	if err != nil {
+		return err
+	}
+	stopCompacting := startCompacting(ctx, st, log)
+	defer stopCompacting()
+	return c.serveOn(ctx, listener, st, log)
+}
+
+func (c config) openStore(log *slog.Logger) (*local.Store, error) {
+	st, err := local.Open(local.Options{
+		Dir:             c.DataDir,
+		InMemory:        c.InMemory,
+		InitialVersion:  store.Revision(c.InitialVersion),
+		InlineValueSize: c.InlineValueSize,
+		HistoryLimit:    c.HistoryLimit,
+		Logger:          log,
+	})
+	switch {
+	case errors.Is(err, store.ErrLocked), errors.Is(err, store.ErrNewerFormat):
+		return nil, fmt.Errorf("%w (--data-dir %s)", err, c.DataDir)
+	case err != nil:
+		return nil, fmt.Errorf("data directory %s can't be used, --data-dir chooses another: %w", c.DataDir, err)
+	}
+	return st, nil
+}
+
+func (c config) listen(ctx context.Context) (net.Listener, error) {
+	var lc net.ListenConfig
+	listener, err := lc.Listen(ctx, "tcp", c.Listen)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("%s is taken by another program; choose another --listen, or port 0 for a free one: %w", c.Listen, err)
+	case errors.Is(err, os.ErrPermission):
+		return nil, fmt.Errorf("%s may not be listened on by this user; choose a --listen port above 1023: %w", c.Listen, err)
+	case err != nil:
+		return nil, fmt.Errorf("listen on %s: %w", c.Listen, err)
+	}
+	return listener, nil
+}
+
+// The limits of a connection; those of a request are the server's own.
+const (
+	headerTimeout  = 10 * time.Second
+	idleTimeout    = 2 * time.Minute
+	maxHeaderBytes = 64 << 10
+)
+
+// serveOn serves until ctx ends, then lets what is under way finish.
+func (c config) serveOn(ctx context.Context, listener net.Listener, st store.Store, log *slog.Logger) error {
+	api := server.New(server.Options{
+		Store:            st,
+		Logger:           log,
+		UnconditionalPut: server.UnconditionalPut(c.UnconditionalPut),
+		RequestTimeout:   c.RequestTimeout,
+		Version:          versionInfo(),
+	})
+	hs := &http.Server{
+		Handler:           api.Handler(),
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+	served := make(chan error, 1)
+	go func() { served <- hs.Serve(listener) }()
+	log.Info("listening", "url", "http://"+listener.Addr().String())
+
+	select {
+	case err := <-served:
+		return fmt.Errorf("serve on %s: %w", listener.Addr(), err)
+	case <-ctx.Done():
+	}
+	log.Info("stopping", "timeout", c.ShutdownTimeout)
+	// ctx has ended; what is under way gets a time of its own.
+	drain, cancel := context.WithTimeout(context.Background(), c.ShutdownTimeout)
+	defer cancel()
+	if err := hs.Shutdown(drain); err != nil {
+		log.Warn("requests were cut off", "err", err)
+		// The connections go; no error of theirs changes anything.
+		_ = hs.Close()
+	}
+	<-served
+	log.Info("stopped")
+	return nil
+}
