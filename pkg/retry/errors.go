@@ -1,0 +1,144 @@
+package retry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// ErrUnchanged is what an edit returns when the fresh copy needs no change.
+// Nothing is written then, and that is a success.
+var ErrUnchanged = errors.New("nothing to change")
+
+// LostError marks a write whose answer did not arrive although the request may
+// have: the connection broke or a deadline passed after the body went out.
+// Targets return it; it is how the loop knows that the outcome is open.
+type LostError struct{ Err error }
+
+func (e *LostError) Error() string { return "the answer was lost: " + e.Err.Error() }
+func (e *LostError) Unwrap() error { return e.Err }
+
+// UnsentError marks a request that certainly did not reach the server, such as
+// a refused connection. Targets return it.
+type UnsentError struct{ Err error }
+
+func (e *UnsentError) Error() string { return e.Err.Error() }
+func (e *UnsentError) Unwrap() error { return e.Err }
+
+// ExhaustedError says that the loop gave up. It unwraps to the last answer.
+type ExhaustedError struct {
+	Object    string
+	Attempts  int           // writes sent
+	Conflicts int           // of them refused with a Conflict
+	Delays    int           // answers that asked to wait, or that never came
+	Elapsed   time.Duration // since the loop began
+	Last      error         // the last answer
+}
+
+func (e *ExhaustedError) Error() string {
+	return fmt.Sprintf("gave up on %s after %d attempts in %s (%d conflicts, %d delays); the last answer: %v",
+		e.Object, e.Attempts, e.Elapsed.Round(time.Millisecond), e.Conflicts, e.Delays, e.Last)
+}
+
+func (e *ExhaustedError) Unwrap() error { return e.Last }
+
+// OutcomeUnknownError says that a write may have landed or not, and that
+// nothing can tell. Whoever gets it must look at the object before trying again.
+type OutcomeUnknownError struct {
+	Object  string
+	Sent    string // the version that the write was made from; empty for a create
+	Current string // the version found afterwards; empty if none could be read
+	WriteID string
+	Err     error // what hid the outcome
+}
+
+func (e *OutcomeUnknownError) Error() string {
+	sent := "a create"
+	if e.Sent != "" {
+		sent = "a write made from version " + e.Sent
+	}
+	now := "it could not be read since"
+	if e.Current != "" {
+		now = "it is at version " + e.Current + " now"
+	}
+	return fmt.Sprintf("the outcome of %s on %s is unknown; %s: %v", sent, e.Object, now, e.Err)
+}
+
+func (e *OutcomeUnknownError) Unwrap() error { return e.Err }
+
+// ReplacedError says that the object was deleted and made anew since it was
+// first read: what was to be edited is gone, and the new one is another object.
+type ReplacedError struct {
+	Object   string
+	Was, Now Version
+}
+
+func (e *ReplacedError) Error() string {
+	return fmt.Sprintf("%s was deleted and made anew meanwhile (uid %s is now %s); nothing was written to the new one",
+		e.Object, e.Was.UID, e.Now.UID)
+}
+
+// answer is what a failed request means for the loop.
+type answer int
+
+const (
+	final     answer = iota // stop: another try would get the same
+	conflict                // refused: made from another version
+	delayed                 // refused for now, certainly not carried out
+	ambiguous               // may have been carried out
+)
+
+// classify sorts the error of a write. A 5xx counts as ambiguous: behind it
+// may stand a proxy that lost its upstream's answer, or a store that timed out
+// after the write went through.
+func classify(err error) answer {
+	var unsent *UnsentError
+	var status apierrors.APIStatus
+	switch {
+	case errors.As(err, new(*LostError)):
+		return ambiguous
+	case errors.As(err, &unsent):
+		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+			return final
+		}
+		return delayed
+	case apierrors.IsConflict(err):
+		return conflict
+	case apierrors.IsTooManyRequests(err):
+		return delayed
+	case errors.As(err, &status):
+		if code := status.Status().Code; code >= 500 && code != http.StatusNotImplemented && code != http.StatusInsufficientStorage {
+			return ambiguous
+		}
+	}
+	return final
+}
+
+// transientRead tells whether a failed read is worth another try. While a lost
+// answer is being settled every failure to reach the server is; otherwise only
+// one in which the server itself asks to come back.
+func transientRead(err error, settling bool) bool {
+	if apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) {
+		return true
+	}
+	if !settling || errors.Is(err, context.Canceled) {
+		return false
+	}
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return status.Status().Code >= 500
+	}
+	return errors.As(err, new(*UnsentError)) || errors.As(err, new(*LostError))
+}
+
+// askedDelay is the Retry-After of an answer, 0 if it has none.
+func askedDelay(err error) time.Duration {
+	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
+		return time.Duration(seconds) * time.Second
+	}
+	return 0
+}

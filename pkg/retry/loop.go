@@ -1,0 +1,143 @@
+package retry
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"time"
+)
+
+// loop carries the counters and caps that all verbs share.
+type loop struct {
+	Options
+	object string
+	began  time.Time
+
+	attempts  int
+	conflicts int
+	delays    int
+	sent      string // version of the last write
+	last      error  // the last answer to a write that did not succeed
+	// open is set once a body may have landed and could be merged again all the
+	// same. No later failure proves that it did not land.
+	open *OutcomeUnknownError
+}
+
+func newLoop(object string, o Options) *loop {
+	if o.MaxAttempts <= 0 {
+		o.MaxAttempts = 5
+	}
+	if o.WriteID == "" {
+		o.WriteID = WriteID(rand.Text())
+	}
+	return &loop{Options: o, object: object, began: time.Now()}
+}
+
+func (l *loop) observe(step Step, current string, wait time.Duration, err error) {
+	if l.Observe == nil {
+		return
+	}
+	l.Observe(Event{Step: step, Attempt: l.attempts, Max: l.MaxAttempts, Sent: l.sent, Current: current, Wait: wait, Err: err})
+}
+
+// refused counts a conflict and waits before the next try.
+func (l *loop) refused(ctx context.Context, err error) error {
+	l.conflicts++
+	return l.pause(ctx, Refused, l.conflicts, l.attempts >= l.MaxAttempts, err)
+}
+
+// postponed is for a write that was certainly not carried out: waiting is of
+// use only if another attempt may follow.
+func (l *loop) postponed(ctx context.Context, err error) error {
+	l.delays++
+	return l.pause(ctx, Waiting, l.delays, l.attempts >= l.MaxAttempts, err)
+}
+
+// delayed counts an answer that asks for patience and waits.
+func (l *loop) delayed(ctx context.Context, step Step, err error) error {
+	l.delays++
+	return l.pause(ctx, step, l.delays, l.delays > l.MaxAttempts, err)
+}
+
+// pause waits before the next try, or gives up without waiting if the cap is
+// reached. The observer sees what happened to the attempt either way.
+func (l *loop) pause(ctx context.Context, step Step, n int, capped bool, cause error) error {
+	wait := l.Backoff.Delay(n, askedDelay(cause))
+	if capped || l.MaxElapsed > 0 && time.Since(l.began)+wait > l.MaxElapsed {
+		if step != Waiting {
+			l.observe(step, "", 0, cause)
+		}
+		return l.exhausted(cause)
+	}
+	l.observe(step, "", wait, cause)
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	if ctx.Err() != nil {
+		return errors.Join(ctx.Err(), l.exhausted(cause))
+	}
+	return nil
+}
+
+func (l *loop) exhausted(last error) *ExhaustedError {
+	return &ExhaustedError{
+		Object: l.object, Attempts: l.attempts, Conflicts: l.conflicts, Delays: l.delays,
+		Elapsed: time.Since(l.began), Last: last,
+	}
+}
+
+func (l *loop) unknown(current string, err error) *OutcomeUnknownError {
+	return &OutcomeUnknownError{Object: l.object, Sent: l.sent, Current: current, WriteID: string(l.WriteID), Err: err}
+}
+
+// fail is how a loop ends with err: if an earlier body may have landed, its
+// outcome is what is unknown, and err is only what hid it for good.
+func (l *loop) fail(err error) error {
+	if l.open == nil || errors.As(err, new(*OutcomeUnknownError)) || errors.As(err, new(*DeletedError)) {
+		return err
+	}
+	unknown := *l.open
+	unknown.Err = errors.Join(unknown.Err, err)
+	return &unknown
+}
+
+// read gets a copy, being patient with a server that asks for it, and while
+// settling also with one that is not there.
+func read[T any](ctx context.Context, l *loop, t Target[T], settling bool) (T, error) {
+	for {
+		obj, err := t.Get(ctx)
+		if err == nil {
+			l.observe(Reread, t.Version(obj).ResourceVersion, 0, nil)
+			return obj, nil
+		}
+		if errors.Is(err, ctx.Err()) || !transientRead(err, settling) {
+			return obj, err
+		}
+		if err := l.delayed(ctx, Waiting, err); err != nil {
+			return obj, err
+		}
+	}
+}
+
+// find asks the history, with the same patience as a settling read. A history
+// that can't be read is no history, unless it is the context that ended.
+func find[T any](ctx context.Context, l *loop, t Target[T], since string) (Finding, error) {
+	for {
+		found, err := t.Find(ctx, l.WriteID, since)
+		if err == nil {
+			return found, nil
+		}
+		if ctx.Err() != nil {
+			return NoHistory, ctx.Err()
+		}
+		if !transientRead(err, true) {
+			return NoHistory, nil
+		}
+		if err := l.delayed(ctx, Waiting, err); err != nil {
+			return NoHistory, err
+		}
+	}
+}

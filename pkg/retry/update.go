@@ -1,0 +1,216 @@
+package retry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// Update reads the object, applies the edit and puts the result back on the
+// version that was read; on a Conflict it reads and applies anew. It returns
+// NotFound if there is no such object, a ReplacedError if it became another
+// one, an ExhaustedError when the caps are reached, an OutcomeUnknownError when
+// a lost answer can't be settled, the edit's own error, or the server's refusal.
+func Update[T any](ctx context.Context, t Target[T], edit Edit[T], o Options) (Result[T], error) {
+	l := newLoop(t.Object(), o)
+	fresh, err := read(ctx, l, t, false)
+	if err != nil {
+		return Result[T]{}, err
+	}
+	return update(ctx, l, t, fresh, edit)
+}
+
+// UpdateFrom is Update on a copy that the caller has read already, such as the
+// one a person was shown: the first write is made from its version.
+func UpdateFrom[T any](ctx context.Context, t Target[T], start T, edit Edit[T], o Options) (Result[T], error) {
+	return update(ctx, newLoop(t.Object(), o), t, start, edit)
+}
+
+func update[T any](ctx context.Context, l *loop, t Target[T], fresh T, edit Edit[T]) (Result[T], error) {
+	first := t.Version(fresh)
+	for {
+		next, err := edit(ctx, fresh)
+		if errors.Is(err, ErrUnchanged) {
+			outcome := Unchanged
+			if l.open != nil {
+				outcome = Written
+			}
+			return Result[T]{Object: fresh, Outcome: outcome, Attempts: l.attempts}, nil
+		}
+		if err != nil {
+			return Result[T]{}, l.fail(err)
+		}
+		if t.Version(next) != t.Version(fresh) {
+			return Result[T]{}, l.fail(fmt.Errorf("edit of %s changed the version that it was given", l.object))
+		}
+		f, err := send(ctx, l, t, next)
+		if err != nil {
+			return Result[T]{}, l.fail(err)
+		}
+		if f.landed {
+			return Result[T]{Object: f.object, Outcome: Written, Attempts: l.attempts}, nil
+		}
+		fresh = f.object
+		if now := t.Version(fresh); now.UID != first.UID {
+			return Result[T]{}, l.fail(&ReplacedError{Object: l.object, Was: first, Now: now})
+		}
+	}
+}
+
+// fate is what became of a body: it landed and object is what the server has,
+// or not, as far as is known, and object is a fresh copy to edit.
+type fate[T any] struct {
+	object T
+	landed bool
+}
+
+// send puts one body until its fate is known.
+func send[T any](ctx context.Context, l *loop, t Target[T], body T) (fate[T], error) {
+	if l.attempts >= l.MaxAttempts {
+		return fate[T]{}, l.exhausted(l.last)
+	}
+	l.sent = t.Version(body).ResourceVersion
+	var lost error // the latest answer that left the outcome open
+	for {
+		l.attempts++
+		got, err := t.Put(ctx, body, l.WriteID)
+		if err == nil {
+			l.observe(Done, t.Version(got).ResourceVersion, 0, nil)
+			return fate[T]{object: got, landed: true}, nil
+		}
+		l.last = err
+		kind := classify(err)
+		switch {
+		case kind == ambiguous:
+			lost = err
+			if err := l.delayed(ctx, Lost, err); err != nil {
+				return fate[T]{}, l.unknown("", err)
+			}
+		case lost != nil:
+			// Whatever this answer says, it says it about the resend: the
+			// first body may have landed before.
+			if err := l.resent(ctx, kind, err); err != nil {
+				return fate[T]{}, l.unknown(l.sent, err)
+			}
+		case kind == conflict:
+			if err := l.refused(ctx, err); err != nil {
+				return fate[T]{}, err
+			}
+			fresh, err := read(ctx, l, t, false)
+			return fate[T]{object: fresh}, err
+		case kind == delayed:
+			if err := l.postponed(ctx, err); err != nil {
+				return fate[T]{}, err
+			}
+			continue
+		default:
+			return fate[T]{}, err
+		}
+		f, resend, err := settle(ctx, l, t, t.Version(body), lost)
+		if err != nil || !resend {
+			return f, err
+		}
+		if err := l.mayResend(kind, lost); err != nil {
+			return f, l.unknown(l.sent, err)
+		}
+		l.observe(Resend, l.sent, 0, lost)
+	}
+}
+
+// settle finds out what became of a write whose answer was lost. resend means
+// that the object is still at the version sent, so that the same body may go
+// out again: at most one of the two can land.
+func settle[T any](ctx context.Context, l *loop, t Target[T], sent Version, lost error) (f fate[T], resend bool, err error) {
+	fresh, err := read(ctx, l, t, true)
+	if err != nil && !isNotFound(err) {
+		return f, false, l.unknown("", errors.Join(lost, err))
+	}
+	var now Version
+	gone := err
+	if gone == nil {
+		now = t.Version(fresh)
+		if now == sent {
+			return f, true, nil
+		}
+		if now.UID != sent.UID {
+			gone = &ReplacedError{Object: l.object, Was: sent, Now: now}
+		}
+	}
+	found, err := find(ctx, l, t, sent.ResourceVersion)
+	switch {
+	case err != nil:
+		return f, false, l.unknown(now.ResourceVersion, errors.Join(lost, err))
+	case gone != nil:
+		return f, false, l.gone(found, now.ResourceVersion, lost, gone)
+	case found == Landed:
+		l.observe(Settled, now.ResourceVersion, 0, nil)
+		return fate[T]{object: fresh, landed: true}, false, nil
+	case found == NoHistory && l.Computed:
+		return f, false, l.unknown(now.ResourceVersion, lost)
+	case found == NoHistory:
+		// Even with no attempt left: the edit tells whether its values are there.
+		l.open = l.unknown(now.ResourceVersion, lost)
+	case l.attempts >= l.MaxAttempts:
+		return f, false, l.exhausted(l.last)
+	}
+	return fate[T]{object: fresh}, false, nil
+}
+
+// resent takes note of the answer to a write that went out again. It says
+// nothing about the first one, but may ask to wait.
+func (l *loop) resent(ctx context.Context, kind answer, err error) error {
+	switch kind {
+	case delayed:
+		return l.delayed(ctx, Waiting, err)
+	case conflict:
+		l.conflicts++
+	}
+	return nil
+}
+
+// mayResend is nil if a lost write may go out again. What was refused may not,
+// and neither refusal nor cap proves that the lost one will never land.
+func (l *loop) mayResend(kind answer, lost error) error {
+	switch {
+	case kind == final, kind == conflict:
+		return errors.Join(lost, l.last)
+	case l.attempts >= l.MaxAttempts:
+		return l.exhausted(l.last)
+	}
+	return nil
+}
+
+// gone is the end of a lost write whose object is not there any more, as cause
+// says: NotFound or ReplacedError.
+func (l *loop) gone(found Finding, current string, lost, cause error) error {
+	switch found {
+	case Landed:
+		return &DeletedError{Object: l.object, Err: cause}
+	case NoHistory:
+		return l.unknown(current, errors.Join(lost, cause))
+	}
+	return cause
+}
+
+// DeletedError says that the write landed, and that the object was deleted
+// before its answer could be read.
+type DeletedError struct {
+	Object string
+	Err    error // the NotFound, or the ReplacedError if another was made since
+}
+
+func (e *DeletedError) Error() string {
+	return fmt.Sprintf("the write to %s landed, but the object has been deleted since: %v", e.Object, e.Err)
+}
+
+func (e *DeletedError) Unwrap() error { return e.Err }
+
+// isNotFound is true for a 404 with reason NotFound only: any other failure to
+// read must not pass for absence.
+func isNotFound(err error) bool {
+	return apierrors.ReasonForError(err) == metav1.StatusReasonNotFound
+}
