@@ -3,6 +3,7 @@ package retry
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -161,7 +162,7 @@ func create[T any](ctx context.Context, l *loop, t Creator[T], obj T, want bool)
 func settleCreate[T any](ctx context.Context, l *loop, t Creator[T], lost error) (b birth[T], resend bool, err error) {
 	found, err := read(ctx, l, t, true)
 	if err != nil && !isNotFound(err) {
-		return b, false, l.unknown("", errors.Join(lost, err))
+		return b, false, l.unknown("", fmt.Errorf("%w; %w", lost, err))
 	}
 	absent := err
 	finding, err := find(ctx, l, t, "")
@@ -175,7 +176,7 @@ func settleCreate[T any](ctx context.Context, l *loop, t Creator[T], lost error)
 	}
 	switch {
 	case err != nil:
-		return b, false, l.unknown("", errors.Join(lost, err))
+		return b, false, l.unknown("", fmt.Errorf("%w; %w", lost, err))
 	case absent != nil && finding == Landed,
 		absent != nil && finding == NoHistory && l.Computed: // it may have been there, and done its work
 		return b, false, l.gone(finding, "", lost, absent)

@@ -2,7 +2,7 @@ package retry
 
 import (
 	"context"
-	"errors"
+	"fmt"
 )
 
 // Deleter is a Target that can be deleted.
@@ -104,17 +104,17 @@ func settleDelete[T any](ctx context.Context, l *loop, t Deleter[T], start, want
 	case gone == nil:
 		gone = &ReplacedError{Object: l.object, Was: want, Now: t.Version(obj)}
 	case !isNotFound(gone):
-		return "", false, l.unknown("", errors.Join(lost, gone))
+		return "", false, l.unknown("", fmt.Errorf("%w; %w", lost, gone))
 	}
 	found, err := find(ctx, l, t, start.ResourceVersion)
 	switch {
 	case err != nil:
-		return "", false, l.unknown("", errors.Join(lost, gone, err))
+		return "", false, l.unknown("", fmt.Errorf("%w; %w; %w", lost, gone, err))
 	case found == Landed, found == NoHistory && want.ResourceVersion == "":
 		return "", false, nil
 	case found == NoHistory:
 		// It may have changed before another deleted it.
-		return "", false, l.unknown("", errors.Join(lost, gone))
+		return "", false, l.unknown("", fmt.Errorf("%w; %w", lost, gone))
 	}
 	return "", false, gone
 }

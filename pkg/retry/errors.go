@@ -57,15 +57,15 @@ type OutcomeUnknownError struct {
 }
 
 func (e *OutcomeUnknownError) Error() string {
-	sent := "a create"
+	write := "creating " + e.Object
 	if e.Sent != "" {
-		sent = "a write made from version " + e.Sent
+		write = "a write to " + e.Object + " made from version " + e.Sent
 	}
 	now := "it could not be read since"
 	if e.Current != "" {
 		now = "it is at version " + e.Current + " now"
 	}
-	return fmt.Sprintf("the outcome of %s on %s is unknown; %s: %v", sent, e.Object, now, e.Err)
+	return fmt.Sprintf("the outcome of %s is unknown; %s: %v", write, now, e.Err)
 }
 
 func (e *OutcomeUnknownError) Unwrap() error { return e.Err }

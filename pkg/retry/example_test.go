@@ -51,7 +51,7 @@ func ExampleOutcomeUnknownError() {
 		fmt.Println(err)
 	}
 	// Output:
-	// the outcome of a write made from version 1 on things "it" is unknown; it is at version 3 now: the answer was lost: connection broke
+	// the outcome of a write to things "it" made from version 1 is unknown; it is at version 3 now: the answer was lost: connection broke
 }
 
 // Whoever comes second goes on with the object of whoever was first.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -77,7 +78,7 @@ func (l *loop) pause(ctx context.Context, step Step, n int, capped bool, cause e
 	case <-ctx.Done():
 	}
 	if ctx.Err() != nil {
-		return errors.Join(ctx.Err(), l.exhausted(cause))
+		return fmt.Errorf("%w; %w", ctx.Err(), l.exhausted(cause))
 	}
 	return nil
 }
@@ -100,7 +101,7 @@ func (l *loop) fail(err error) error {
 		return err
 	}
 	unknown := *l.open
-	unknown.Err = errors.Join(unknown.Err, err)
+	unknown.Err = fmt.Errorf("%w; %w", unknown.Err, err)
 	return &unknown
 }
 

@@ -127,7 +127,7 @@ func send[T any](ctx context.Context, l *loop, t Target[T], body T) (fate[T], er
 func settle[T any](ctx context.Context, l *loop, t Target[T], sent Version, lost error) (f fate[T], resend bool, err error) {
 	fresh, err := read(ctx, l, t, true)
 	if err != nil && !isNotFound(err) {
-		return f, false, l.unknown("", errors.Join(lost, err))
+		return f, false, l.unknown("", fmt.Errorf("%w; %w", lost, err))
 	}
 	var now Version
 	gone := err
@@ -143,7 +143,7 @@ func settle[T any](ctx context.Context, l *loop, t Target[T], sent Version, lost
 	found, err := find(ctx, l, t, sent.ResourceVersion)
 	switch {
 	case err != nil:
-		return f, false, l.unknown(now.ResourceVersion, errors.Join(lost, err))
+		return f, false, l.unknown(now.ResourceVersion, fmt.Errorf("%w; %w", lost, err))
 	case gone != nil:
 		return f, false, l.gone(found, now.ResourceVersion, lost, gone)
 	case found == Landed:
@@ -177,7 +177,7 @@ func (l *loop) resent(ctx context.Context, kind answer, err error) error {
 func (l *loop) mayResend(kind answer, lost error) error {
 	switch {
 	case kind == final, kind == conflict:
-		return errors.Join(lost, l.last)
+		return fmt.Errorf("%w; %w", lost, l.last)
 	case l.attempts >= l.MaxAttempts:
 		return l.exhausted(l.last)
 	}
@@ -191,7 +191,7 @@ func (l *loop) gone(found Finding, current string, lost, cause error) error {
 	case Landed:
 		return &DeletedError{Object: l.object, Err: cause}
 	case NoHistory:
-		return l.unknown(current, errors.Join(lost, cause))
+		return l.unknown(current, fmt.Errorf("%w; %w", lost, cause))
 	}
 	return cause
 }

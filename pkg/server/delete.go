@@ -63,7 +63,13 @@ func (s *Server) deletion(r *request) (*deletion, error) {
 	if errs := metavalidation.ValidateDeleteOptions(&o); len(errs) > 0 {
 		return nil, types.InvalidOptions("DeleteOptions", errs)
 	}
-	meta, err := s.meta(r, "delete", "")
+	// Kubernetes knows no field manager of a delete; here it is kept in the
+	// history, so one that is not well formed is passed over.
+	manager := r.query.Get("fieldManager")
+	if len(metavalidation.ValidateFieldManager(manager, nil)) > 0 {
+		manager = ""
+	}
+	meta, err := s.meta(r, "delete", manager)
 	return &deletion{server: s, options: o, meta: meta}, err
 }
 
