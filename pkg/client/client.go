@@ -1,0 +1,121 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/go-resty/resty/v2"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/version"
+)
+
+// DefaultRequestTimeout is how long one call may take.
+const DefaultRequestTimeout = 30 * time.Second
+
+// Options adjust a Client. The zero value is ready to use.
+type Options struct {
+	// FieldManager is the name under which writes are recorded, in managedFields
+	// and in the history. Empty leaves it to the server.
+	FieldManager string
+	// RequestTimeout bounds each call, from connecting to the last byte of the
+	// answer. 0 means DefaultRequestTimeout, below 0 that only the context ends
+	// a call.
+	RequestTimeout time.Duration
+	// UserAgent is how the program introduces itself; empty means
+	// cmctl/<version>.
+	UserAgent string
+	// Warn is called with each warning that the server sends along with an
+	// answer. It may be called from many goroutines at once.
+	Warn func(message string)
+	// Trace is called with a line about each request: method, URL, code and
+	// duration, never credentials or data. It may be called from many
+	// goroutines at once.
+	Trace func(line string)
+}
+
+// Client speaks to one server. It may be shared by many goroutines, and keeps
+// connections open for further calls until CloseIdleConnections.
+type Client struct {
+	target  *Target
+	options Options
+	http    *http.Client
+	resty   *resty.Client
+}
+
+// New makes a client of that server. It connects to nothing yet.
+func New(t *Target, o Options) (*Client, error) {
+	hc, err := t.httpClient()
+	if err != nil {
+		return nil, err
+	}
+	if o.UserAgent == "" {
+		o.UserAgent = defaultUserAgent()
+	}
+	if o.RequestTimeout == 0 {
+		o.RequestTimeout = DefaultRequestTimeout
+	}
+	return &Client{target: t, options: o, http: hc, resty: newResty(hc, o)}, nil
+}
+
+// newResty sets up resty to send what it is given, once.
+func newResty(hc *http.Client, o Options) *resty.Client {
+	r := resty.NewWithClient(hc)
+	r.SetRetryCount(0)
+	r.SetLogger(silent{})
+	r.SetHeader("User-Agent", o.UserAgent)
+	r.SetHeader("Accept", "application/json")
+	r.SetPreRequestHook(func(_ *resty.Client, req *http.Request) error {
+		if req.Method != http.MethodGet {
+			// net/http and HTTP/2 can send a body again by themselves only
+			// where they know how to get it again.
+			req.GetBody = nil
+		}
+		return nil
+	})
+	return r
+}
+
+func defaultUserAgent() string {
+	v := "devel"
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		v = info.Main.Version
+	}
+	return "cmctl/" + v
+}
+
+// silent drops what resty would print: everything worth telling is in errors.
+type silent struct{}
+
+func (silent) Errorf(string, ...any) {}
+func (silent) Warnf(string, ...any)  {}
+func (silent) Debugf(string, ...any) {}
+
+// Target is the server that this client speaks to.
+func (c *Client) Target() *Target { return c.target }
+
+// CloseIdleConnections closes the connections that no call is using. The client
+// remains usable.
+func (c *Client) CloseIdleConnections() { utilnet.CloseIdleConnectionsFor(c.http.Transport) }
+
+// ServerVersion asks the server which release it is.
+func (c *Client) ServerVersion(ctx context.Context) (*version.Info, error) {
+	k := call{method: http.MethodGet, path: []string{"version"}, object: "the server's version", limit: objectLimit}
+	a, err := c.do(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	info := &version.Info{}
+	if json.Unmarshal(a.body, info) != nil || info.GitVersion == "" {
+		return nil, c.notTheObject(k, a)
+	}
+	return info, nil
+}
+
+// ConfigMaps are those of a namespace. The empty namespace stands for all of
+// them and can only be listed.
+func (c *Client) ConfigMaps(namespace string) *ConfigMaps {
+	return &ConfigMaps{client: c, namespace: namespace}
+}
