@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"example.com/cmctl/pkg/types"
+)
+
+// conflictError is a disagreement that a person must decide: each field with
+// the values of both sides, and who wrote the other one when.
+type conflictError struct {
+	object string
+	server string
+	what   string // what happened, and that nothing was written
+	next   string // what to do
+	fields []fieldConflict
+}
+
+type fieldConflict struct {
+	field types.Field
+	sides []sideValue
+}
+
+// sideValue is one side's value: whose, what, and where it came from if known.
+type sideValue struct {
+	label  string
+	value  any
+	origin string
+}
+
+func (e *conflictError) add(f types.Field, sides ...sideValue) {
+	e.fields = append(e.fields, fieldConflict{f, sides})
+}
+
+func (e *conflictError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "conflict: %s on %s: %s", e.object, e.server, e.what)
+	for _, f := range e.fields {
+		fmt.Fprintf(&b, "\n  %s", f.field)
+		width := 0
+		for _, s := range f.sides {
+			width = max(width, len(s.label)+1)
+		}
+		for _, s := range f.sides {
+			fmt.Fprintf(&b, "\n    %-*s %s", width, s.label+":", quote(s.value))
+			if s.origin != "" {
+				fmt.Fprintf(&b, "   (%s)", s.origin)
+			}
+		}
+	}
+	if e.next != "" {
+		fmt.Fprintf(&b, "\n%s", e.next)
+	}
+	return b.String()
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+)
+
+// draft is the file in which a person edits an object. It is readable by its
+// owner alone, and goes only when the server has taken what is in it.
+type draft struct {
+	path  string
+	shown []byte
+}
+
+func newDraft(name string, shown []byte) (*draft, error) {
+	file, err := os.CreateTemp("", "cmctl-edit-"+name+"-*.yaml")
+	if err != nil {
+		return nil, fmt.Errorf("no file to edit in can be made: %w", err)
+	}
+	_, err = file.Write(shown)
+	if closeErr := file.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		os.Remove(file.Name())
+		return nil, fmt.Errorf("the file to edit in can't be written: %w", err)
+	}
+	return &draft{path: file.Name(), shown: shown}, nil
+}
+
+// read returns what the person made of it.
+func (d *draft) read() ([]byte, error) {
+	text, err := os.ReadFile(d.path)
+	if err != nil {
+		return nil, fmt.Errorf("what the editor left can't be read: %w", err)
+	}
+	return text, nil
+}
+
+// changed tells whether there is work of the person in it.
+func (d *draft) changed() bool {
+	text, err := d.read()
+	return err == nil && !bytes.Equal(text, d.shown)
+}
+
+func (d *draft) remove() { os.Remove(d.path) }
+
+// keptError adds to an error where the person's text is.
+type keptError struct {
+	path string
+	err  error
+}
+
+func (e *keptError) Error() string {
+	return fmt.Sprintf("%v\nyour text is kept in %s", e.err, e.path)
+}
+
+func (e *keptError) Unwrap() error { return e.err }
+
+// settle is what becomes of the draft when the edit ends with err: it is kept
+// and named if there is work in it that the server didn't take.
+func (d *draft) settle(err error) error {
+	if err == nil || !d.changed() {
+		d.remove()
+		return err
+	}
+	return &keptError{path: d.path, err: err}
+}

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"example.com/cmctl/pkg/retry"
+	"example.com/cmctl/pkg/types"
+	"github.com/spf13/cobra"
+)
+
+type editOptions struct {
+	*factory
+	name string
+}
+
+func newEdit(f *factory) *cobra.Command {
+	o := &editOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:   "edit NAME",
+		Short: "Edit a ConfigMap in your editor; what others change meanwhile stays",
+		Long: `Edit a ConfigMap in the editor that $CMCTL_EDITOR, $KUBE_EDITOR, $VISUAL or
+$EDITOR names, else vi.
+
+What you changed is written on the version that you were shown. If somebody wrote
+in between, the object is read again and your change, nothing else, is made to
+the fresh copy. A key that both of you changed is left as it is: both values are
+shown, and your text is kept in a file.`,
+		Example: `  cmctl edit flags
+  cmctl edit cm/flags -n team-a
+  CMCTL_EDITOR='code --wait' cmctl edit flags`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			names, err := parseNames(args)
+			if err != nil {
+				return err
+			}
+			if len(names) != 1 {
+				return usagef("edit takes one NAME")
+			}
+			o.name = names[0]
+			return o.run(cmd.Context())
+		},
+	}
+	return cmd
+}
+
+func (o *editOptions) run(ctx context.Context) error {
+	if _, err := o.editorCommand(); err != nil {
+		return err // before anything is read
+	}
+	conn, err := o.connect("edit")
+	if err != nil {
+		return err
+	}
+	object := conn.ConfigMaps(conn.namespace).Object(o.name)
+	start, err := object.Get(ctx)
+	if err != nil {
+		return conn.explain(conn.namespace, o.name, err)
+	}
+	base, shown, err := showForEdit(start)
+	if err != nil {
+		return conn.explain(conn.namespace, o.name, err)
+	}
+	d, err := newDraft(o.name, shown)
+	if err != nil {
+		return err
+	}
+	return d.settle(o.edit(ctx, conn, d, base, start))
+}
+
+// showForEdit is the text that the person gets, and the document which that
+// text says: what changed is found by comparing with that one, so that whatever
+// the text can't show counts as untouched.
+func showForEdit(doc types.Document) (base types.Document, text []byte, err error) {
+	clean := doc.Clone()
+	clean.SetMeta("managedFields", nil)
+	if text, err = asYAML(clean); err != nil {
+		return nil, nil, err
+	}
+	if base, err = parseYAML(text); err != nil {
+		return nil, nil, fmt.Errorf("this object can't be shown as YAML without changing it: %w", err)
+	}
+	if changes := types.Diff(clean, base); len(changes) > 0 && changes[0].Field.Section != "" {
+		return nil, nil, fmt.Errorf("this object can't be shown as YAML without changing %s", changes[0].Field)
+	}
+	return base, text, nil
+}
+
+// edit opens the editor and writes what the person made.
+func (o *editOptions) edit(ctx context.Context, conn *connection, d *draft, base, start types.Document) error {
+	if err := o.openEditor(d.path); err != nil {
+		return err
+	}
+	text, err := d.read()
+	if err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if bytes.Equal(text, d.shown) {
+		o.note("Edit cancelled: nothing was changed.")
+		return nil
+	}
+	mine, err := parseEdited(d.path, text, base)
+	if err != nil {
+		return err
+	}
+	if len(types.Diff(base, mine)) == 0 {
+		o.note("Edit cancelled: nothing was changed but the layout.")
+		return nil
+	}
+	return o.write(ctx, conn, base, mine, start)
+}
+
+// parseEdited reads the person's text and refuses what can't be meant.
+func parseEdited(path string, text []byte, base types.Document) (types.Document, error) {
+	if len(bytes.TrimSpace(text)) == 0 {
+		return nil, errors.New("edit cancelled: the saved file is empty; nothing was written (to delete the object: cmctl delete)")
+	}
+	docs := splitDocuments(text)
+	if len(docs) > 1 {
+		return nil, &faultError{path, docs[1].line, "a second document begins here; edit writes one object"}
+	}
+	found, faults := parseManifests(path, text)
+	switch {
+	case len(faults) > 0:
+		return nil, oneOrMany(faults)
+	case len(found) == 0:
+		return nil, errors.New("edit cancelled: the saved file holds nothing but comments; nothing was written (to delete the object: cmctl delete)")
+	}
+	mine := found[0].Document
+	if problems := mine.Problems(false); len(problems) > 0 {
+		return nil, &faultError{path, (&source{text: text, begin: 1}).line(problems[0].Path), problems[0].Message}
+	}
+	for _, id := range []struct{ field, was, now string }{
+		{"metadata.name", base.Name(), mine.Name()},
+		{"metadata.namespace", base.Namespace(), mine.Namespace()},
+		{"metadata.uid", base.UID(), mine.UID()},
+	} {
+		if id.was != id.now {
+			return nil, fmt.Errorf("%s: %s can't be changed by edit (from %q to %q); make another object with 'cmctl create -f'", path, id.field, id.was, id.now)
+		}
+	}
+	return mine, nil
+}
+
+// write puts the person's change on the version that was shown, or makes it
+// again on a fresh copy.
+func (o *editOptions) write(ctx context.Context, conn *connection, base, mine, start types.Document) error {
+	object := conn.ConfigMaps(conn.namespace).Object(o.name)
+	var live types.Document
+	edit := func(_ context.Context, fresh types.Document) (types.Document, error) {
+		live = fresh
+		m := types.Merge(base, mine, fresh)
+		if fresh.ResourceVersion() != start.ResourceVersion() {
+			o.reapplied(m)
+		}
+		switch {
+		case len(m.Conflicts) > 0:
+			return nil, &types.ConflictError{Conflicts: m.Conflicts}
+		case len(m.Applied) == 0:
+			return nil, retry.ErrUnchanged
+		}
+		return m.Document, nil
+	}
+	res, err := retry.UpdateFrom(ctx, object, start, edit, o.retryOptions(o.progress(object)))
+	var both *types.ConflictError
+	switch {
+	case o.landedAndGone(err):
+	case err != nil && !unknownOutcome(err) && errors.As(err, &both):
+		return o.editConflict(ctx, conn, start, live, both.Conflicts)
+	case err != nil:
+		return conn.explain(conn.namespace, o.name, err)
+	case res.Outcome == retry.Unchanged:
+		o.note("Nothing to write: the object has all of your changes already.")
+		return nil
+	}
+	fmt.Fprintf(o.Out, "configmap/%s edited\n", o.name)
+	return nil
+}
+
+func (o *editOptions) editConflict(ctx context.Context, conn *connection, start, live types.Document, conflicts []types.Conflict) error {
+	c := &conflictError{
+		object: conn.ConfigMaps(conn.namespace).Object(o.name).Object(),
+		server: conn.Target().String(),
+		what:   "you and somebody else changed the same thing; nothing was written",
+		next:   fmt.Sprintf("run 'cmctl edit %s -n %s' again to decide on the fresh object", o.name, conn.namespace),
+	}
+	find := newOrigins(conn, live)
+	for _, f := range conflicts {
+		c.add(f.Field,
+			sideValue{"when you opened it (version " + start.ResourceVersion() + ")", f.Base, ""},
+			sideValue{"yours", f.Mine, ""},
+			sideValue{"now (version " + live.ResourceVersion() + ")", f.Live, find.of(ctx, f.Field)})
+	}
+	return c
+}

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"example.com/cmctl/pkg/client"
+	"example.com/cmctl/pkg/retry"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// Exit codes that scripts rely on.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitConflict    = 3 // gave up, or a person must decide
+	exitNotFound    = 4
+	exitExists      = 5
+	exitRefused     = 6 // invalid, forbidden, unauthorized
+	exitUnreachable = 7 // unreachable, overloaded, or outcome unknown
+	exitInterrupted = 130
+)
+
+// usageError is a command line that makes no sense.
+type usageError struct{ message string }
+
+func (e *usageError) Error() string { return e.message }
+
+func usagef(format string, args ...any) error {
+	return &usageError{fmt.Sprintf(format, args...)}
+}
+
+// manyError is what went wrong with several objects, one error each.
+type manyError []error
+
+func (e manyError) Error() string {
+	lines := make([]string, len(e))
+	for i, err := range e {
+		lines[i] = err.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// oneOrMany is nil, the error, or all of them.
+func oneOrMany(errs []error) error {
+	switch len(errs) {
+	case 0:
+		return nil
+	case 1:
+		return errs[0]
+	}
+	return manyError(errs)
+}
+
+// objectError says which object of which server an error is about.
+type objectError struct {
+	object string
+	server string
+	err    error
+}
+
+func (e *objectError) Error() string { return e.object + " on " + e.server + ": " + e.err.Error() }
+func (e *objectError) Unwrap() error { return e.err }
+
+// exitCode is the one place that turns an error into an exit code. Several
+// objects: a conflict if any is left, else the code of the first failure.
+func exitCode(err error) int {
+	if many := manyError(nil); errors.As(err, &many) {
+		code := exitOK
+		for _, err := range many {
+			switch c := exitCode(err); {
+			case c == exitInterrupted:
+				return c
+			case c == exitConflict:
+				code = c
+			case code == exitOK:
+				code = c
+			}
+		}
+		return code
+	}
+	var exhausted *retry.ExhaustedError
+	// The order counts: an unknown outcome or an exhausted loop holds the last
+	// answer, which would say less.
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, new(*usageError)):
+		return exitUsage
+	case errors.Is(err, errInterrupted):
+		return exitInterrupted
+	case errors.As(err, new(*retry.OutcomeUnknownError)):
+		return exitUnreachable
+	case errors.As(err, new(*conflictError)), errors.As(err, new(*retry.ReplacedError)):
+		return exitConflict
+	case client.IsUnreachable(err), errors.Is(err, context.DeadlineExceeded):
+		return exitUnreachable
+	case errors.As(err, &exhausted) && statusCode(exhausted.Last) != exitUnreachable:
+		return exitConflict // gave up: others kept writing, making or deleting it
+	}
+	return statusCode(err)
+}
+
+// statusCode is the exit code for an answer of the server.
+func statusCode(err error) int {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return exitFailed
+	}
+	code := status.Status().Code
+	switch {
+	case apierrors.IsNotFound(err):
+		return exitNotFound
+	case apierrors.IsAlreadyExists(err):
+		return exitExists
+	case apierrors.IsConflict(err):
+		return exitConflict
+	case code == http.StatusTooManyRequests, code >= 500:
+		return exitUnreachable
+	case code >= 400:
+		return exitRefused
+	}
+	return exitFailed
+}
+
+// errInterrupted marks what failed because the person ended it.
+var errInterrupted = errors.New("interrupted")
+
+// report prints an error for a person: what was tried, on what, and what to do
+// next.
+func report(w io.Writer, err error) {
+	if many := manyError(nil); errors.As(err, &many) {
+		for _, err := range many {
+			report(w, err)
+		}
+		return
+	}
+	fmt.Fprintf(w, "error: %s\n", err)
+	if hint := hint(err); hint != "" {
+		fmt.Fprintf(w, "hint: %s\n", hint)
+	}
+}
+
+// hint is what to do next, where the error's text doesn't say it.
+func hint(err error) string {
+	var unknown *retry.OutcomeUnknownError
+	var exhausted *retry.ExhaustedError
+	switch {
+	case errors.As(err, &unknown):
+		return "the change may be there or not: look at the object with 'cmctl get' before trying again"
+	case errors.As(err, new(*retry.ReplacedError)):
+		return "look at the new object with 'cmctl get', then make your change to it"
+	case errors.As(err, &exhausted) && apierrors.IsConflict(exhausted.Last):
+		return "others keep writing this object; try again, or raise --max-attempts"
+	case errors.As(err, &exhausted):
+		return "try again later, or raise --max-attempts"
+	case errors.As(err, new(*usageError)):
+		return "see 'cmctl --help'"
+	case apierrors.IsNotFound(err):
+		return "'cmctl get -A' lists what there is"
+	case apierrors.IsAlreadyExists(err):
+		return "change it with 'cmctl apply' or 'cmctl edit'"
+	case apierrors.IsUnauthorized(err):
+		return "give credentials with --token or --kubeconfig"
+	}
+	return ""
+}

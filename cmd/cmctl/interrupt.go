@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+)
+
+// interrupts turns SIGINT and SIGTERM into the end of a context, except while
+// an editor has the terminal: Ctrl-C there reaches the whole foreground group
+// and is meant for the editor.
+type interrupts struct {
+	editing atomic.Bool
+	caught  atomic.Bool
+}
+
+// whileEditing runs f with Ctrl-C left to the editor.
+func (i *interrupts) whileEditing(f func() error) error {
+	if i == nil {
+		return f()
+	}
+	i.editing.Store(true)
+	defer i.editing.Store(false)
+	return f()
+}
+
+// interrupted tells whether a person or the system asked the program to end.
+func (i *interrupts) interrupted() bool { return i != nil && i.caught.Load() }
+
+func withInterrupts() (context.Context, *interrupts, func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	i := &interrupts{}
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for s := range signals {
+			if s == os.Interrupt && i.editing.Load() {
+				continue
+			}
+			if i.caught.Swap(true) {
+				// The second time nobody wants to wait for a settled answer.
+				os.Exit(exitInterrupted)
+			}
+			cancel()
+		}
+	}()
+	return ctx, i, func() {
+		signal.Stop(signals)
+		close(signals)
+		<-done
+		cancel()
+	}
+}

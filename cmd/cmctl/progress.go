@@ -1,0 +1,85 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"example.com/cmctl/pkg/retry"
+	"example.com/cmctl/pkg/types"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// progress tells on stderr what happens, attempt by attempt, once something
+// unusual does: a write that goes through at first says nothing.
+func (f *factory) progress(object interface{ Object() string }) func(retry.Event) {
+	unusual := false
+	return func(e retry.Event) {
+		attempt := fmt.Sprintf("attempt %d of %d", e.Attempt, e.Max)
+		switch e.Step {
+		case retry.Refused:
+			unusual = true
+			f.note("%s: sent version %s of %s: refused, %s", attempt, e.Sent, object.Object(), serverWords(e.Err))
+		case retry.Reread:
+			if unusual {
+				f.note("%s: read again, the current version is %s", attempt, e.Current)
+			}
+		case retry.Waiting:
+			unusual = true
+			f.note("%s: %s; trying again in %s", attempt, serverWords(e.Err), e.Wait.Round(time.Millisecond))
+		case retry.Lost:
+			unusual = true
+			f.note("%s: %s; finding out whether the write landed", attempt, serverWords(e.Err))
+		case retry.Resend:
+			f.note("%s: it did not: the object is still as it was; sending it again", attempt)
+		case retry.Settled:
+			f.note("%s: it did", attempt)
+		case retry.Done:
+			if unusual && e.Current != "" {
+				f.note("%s: landed as version %s", attempt, e.Current)
+			}
+		}
+	}
+}
+
+// serverWords is an answer on one line. Of our own server's Conflict only the
+// part that names the versions is left.
+func serverWords(err error) string {
+	text := strings.ReplaceAll(err.Error(), "\n", " ")
+	if apierrors.IsConflict(err) {
+		if _, after, ok := strings.Cut(text, ": "); ok && strings.HasPrefix(text, "Operation cannot be fulfilled") {
+			return after
+		}
+	}
+	return text
+}
+
+// reapplied tells what a merge kept of others' work and made again of ours.
+func (f *factory) reapplied(m types.Merged) {
+	for _, c := range m.Theirs {
+		f.note("  kept theirs:   %s: %s -> %s", c.Field, quote(c.From), quote(c.To))
+	}
+	for _, c := range m.Already {
+		f.note("  same on both:  %s: %s -> %s", c.Field, quote(c.From), quote(c.To))
+	}
+	for _, c := range m.Applied {
+		f.note("  re-applied:    %s: %s -> %s", c.Field, quote(c.From), quote(c.To))
+	}
+}
+
+// landedAndGone is true for a write that did land before the object was
+// deleted by somebody else, and says so: it is done, as it would be had its
+// answer not been lost.
+func (f *factory) landedAndGone(err error) bool {
+	var gone *retry.DeletedError
+	if !errors.As(err, &gone) {
+		return false
+	}
+	f.note("warning: %v", gone)
+	return true
+}
+
+// unknownOutcome tells that nobody can say whether the write landed, whatever
+// else the error holds.
+func unknownOutcome(err error) bool { return errors.As(err, new(*retry.OutcomeUnknownError)) }

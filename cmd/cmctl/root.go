@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// streams are where a command reads and writes.
+type streams struct {
+	In  io.Reader
+	Out io.Writer
+	Err io.Writer
+}
+
+// run executes one command line and returns the exit code.
+func run(ctx context.Context, args []string, s streams, i *interrupts) int {
+	f := newFactory(s, i)
+	root := newRoot(f)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err != nil && i.interrupted() {
+		err = fmt.Errorf("%w: %w", errInterrupted, err)
+	}
+	if err != nil {
+		report(s.Err, err)
+	}
+	return exitCode(err)
+}
+
+// newRoot is the whole command tree.
+func newRoot(f *factory) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "cmctl",
+		Short: "Read and write ConfigMaps without losing an update",
+		Long: `cmctl reads and writes ConfigMaps of cmserver or of any Kubernetes API server.
+
+Every write is made from a version that was read. Where somebody else wrote
+first, cmctl reads the fresh copy, makes your change to it and tries again; what
+can't be put together is shown to you, and nothing is overwritten.
+
+Settings come from flags, then CMCTL_... variables (CMCTL_NAMESPACE for
+--namespace), then the file ` + "`cmctl/config.yaml`" + ` in your configuration folder
+(~/.config), then defaults.
+
+Exit codes: 0 done, 1 failed, 2 usage, 3 conflict that a person must decide,
+4 not found, 5 already exists, 6 refused by the server, 7 server unreachable,
+overloaded or outcome unknown, 130 interrupted.`,
+		Example: `  cmctl create flags --from-literal=mode=blue --from-literal=rollout=10
+  cmctl get flags -o yaml
+  cmctl edit flags -n team-a
+  cmctl apply -f cm.yaml`,
+		SuggestionsMinimumDistance: 2,
+
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			message := fmt.Sprintf("unknown command %q", args[0])
+			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+				message += "; did you mean " + strings.Join(near, " or ") + "?"
+			}
+			return &usageError{message}
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetIn(f.In)
+	root.SetOut(f.Out)
+	root.SetErr(f.Err)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef("%v (see '%s --help')", err, cmd.CommandPath())
+	})
+	f.addFlags(root.PersistentFlags())
+	root.PersistentPreRunE = func(*cobra.Command, []string) error { return f.load() }
+	root.AddCommand(
+		newGet(f), newCreate(f), newApply(f), newEdit(f), newDelete(f), newVersion(f),
+	)
+	return root
+}
+
+// noArgs refuses operands with a usage error.
+func noArgs(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef("unexpected argument %q", args[0])
+	}
+	return nil
+}
+
+// errNoName is a command without the name that it needs.
+var errNoName = errors.New("no name given")
+
+// parseNames takes the names out of operands like `flags`, `cm/flags` and
+// `cm flags`.
+func parseNames(args []string) ([]string, error) {
+	if len(args) > 0 && isConfigMapWord(args[0]) {
+		args = args[1:]
+	}
+	names := make([]string, 0, len(args))
+	for _, arg := range args {
+		kind, name, ok := strings.Cut(arg, "/")
+		if !ok {
+			kind, name = "cm", arg
+		}
+		if !isConfigMapWord(kind) {
+			return nil, usagef("%q: cmctl knows configmaps only (say cm/NAME, or just NAME)", arg)
+		}
+		if name == "" {
+			return nil, usagef("%q: %v", arg, errNoName)
+		}
+		names = append(names, name)
+	}
+	return names, nil
+}
+
+func isConfigMapWord(s string) bool {
+	return s == "cm" || s == "configmap" || s == "configmaps"
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"strconv"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+)
+
+// source finds the place in a text that a part of a document came from. The
+// text is parsed when the first place is asked for, and once.
+type source struct {
+	text   []byte
+	begin  int // the line to name where the text doesn't tell
+	root   *yamlv3.Node
+	parsed bool
+}
+
+// line is the line of the deepest part of the path that the text has.
+func (s *source) line(path []string) int {
+	if n := s.node(path); n != nil && n.Line > 0 {
+		return n.Line
+	}
+	return s.begin
+}
+
+// typed is the scalar at the path as it was typed: 0755, yes, 1e3.
+func (s *source) typed(path []string) string {
+	n := s.node(path)
+	if n == nil || n.Kind != yamlv3.ScalarNode {
+		return ""
+	}
+	return n.Value
+}
+
+// node is the deepest part of the path that the text has, nil if the text
+// can't be parsed.
+func (s *source) node(path []string) *yamlv3.Node {
+	if !s.parsed {
+		s.parsed = true
+		var document yamlv3.Node
+		if err := yamlv3.Unmarshal(s.text, &document); err == nil && len(document.Content) > 0 {
+			s.root = document.Content[0]
+		}
+	}
+	at := s.root
+	for _, part := range path {
+		next := childOf(at, part)
+		if next == nil {
+			break
+		}
+		at = next
+	}
+	return at
+}
+
+func childOf(n *yamlv3.Node, part string) *yamlv3.Node {
+	if n == nil {
+		return nil
+	}
+	switch n.Kind {
+	case yamlv3.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if n.Content[i].Value == part {
+				return n.Content[i+1]
+			}
+		}
+	case yamlv3.SequenceNode:
+		if i, err := strconv.Atoi(part); err == nil && i >= 0 && i < len(n.Content) {
+			return n.Content[i]
+		}
+	}
+	return nil
+}

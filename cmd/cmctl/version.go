@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+)
+
+// buildVersion is set by release builds; otherwise the module's own is used.
+var buildVersion string
+
+func version() string {
+	if buildVersion != "" {
+		return buildVersion
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return "dev"
+}
+
+type versionOptions struct {
+	*factory
+	clientOnly bool
+	output     string
+}
+
+// versions is what -o prints.
+type versions struct {
+	ClientVersion string `json:"clientVersion"`
+	Go            string `json:"goVersion"`
+	Server        string `json:"server,omitempty"`
+	ServerVersion string `json:"serverVersion,omitempty"`
+}
+
+func newVersion(f *factory) *cobra.Command {
+	o := &versionOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:     "version",
+		Short:   "Show the versions of cmctl and of the server, and which server is meant",
+		Example: "  cmctl version\n  cmctl version --client",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkOutput(o.output, "yaml", "json"); err != nil {
+				return err
+			}
+			return o.run(cmd.Context())
+		},
+	}
+	cmd.Flags().BoolVar(&o.clientOnly, "client", false, "only cmctl's own version; asks no server")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "", "how to print: yaml or json (default text)")
+	return cmd
+}
+
+func (o *versionOptions) run(ctx context.Context) error {
+	v := versions{ClientVersion: version(), Go: runtime.Version()}
+	var failed error
+	if !o.clientOnly {
+		conn, err := o.connect("version")
+		if err != nil {
+			return err
+		}
+		v.Server = conn.Target().String()
+		info, err := conn.ServerVersion(ctx)
+		if err != nil {
+			failed = err // cmctl's own version is shown all the same
+		} else {
+			v.ServerVersion = info.GitVersion
+		}
+	}
+	if err := o.print(v); err != nil {
+		return err
+	}
+	return failed
+}
+
+func (o *versionOptions) print(v versions) error {
+	switch o.output {
+	case "json":
+		enc := json.NewEncoder(o.Out)
+		enc.SetIndent("", "    ")
+		return enc.Encode(v)
+	case "yaml":
+		text, err := yaml.Marshal(v)
+		if err != nil {
+			return err
+		}
+		_, err = o.Out.Write(text)
+		return err
+	}
+	fmt.Fprintf(o.Out, "cmctl %s (%s)\n", v.ClientVersion, v.Go)
+	if v.ServerVersion != "" {
+		fmt.Fprintf(o.Out, "server %s at %s\n", v.ServerVersion, v.Server)
+	}
+	return nil
+}
