@@ -1,0 +1,2 @@
+// Package house holds the rules of the code itself, as tests.
+package house

@@ -1,0 +1,93 @@
+package house
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "example.com/cmctl/"
+
+// pkg is what the go command tells about a package.
+type pkg struct {
+	ImportPath string
+	Doc        string
+	Imports    []string
+}
+
+func packages(t *testing.T) []pkg {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Doc,Imports", module+"...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []pkg
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p pkg
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}
+
+// Imports run one way, as docs/architecture.md says. A package imports those of
+// ours that stand beside it here, and no others.
+func TestImportsRunOneWay(t *testing.T) {
+	allowed := map[string][]string{
+		"cmd/cmctl":                  {"pkg/client", "pkg/retry", "pkg/types"},
+		"cmd/cmserver":               {"pkg/server", "pkg/server/store", "pkg/server/store/local"},
+		"pkg/types":                  {},
+		"pkg/retry":                  {},
+		"pkg/client":                 {"pkg/retry", "pkg/types"},
+		"pkg/server":                 {"pkg/server/store", "pkg/types"},
+		"pkg/server/store":           {},
+		"pkg/server/store/local":     {"pkg/server/store"},
+		"pkg/server/store/storetest": {"pkg/server/store"},
+		"scripts/scenario":           {},
+		"test/e2e":                   {},
+		"test/house":                 {},
+	}
+	for _, p := range packages(t) {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		may, ok := allowed[name]
+		if !ok {
+			t.Errorf("%s is new: say here what it may import, and in docs/architecture.md what it is for", name)
+			continue
+		}
+		for _, imported := range p.Imports {
+			ours, ok := strings.CutPrefix(imported, module)
+			if ok && !slices.Contains(may, ours) {
+				t.Errorf("%s imports %s", name, ours)
+			}
+		}
+	}
+}
+
+// The retry loop and the store's interface know no HTTP.
+func TestTheInnerPackagesKnowNoHTTP(t *testing.T) {
+	for _, p := range packages(t) {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		if strings.HasPrefix(name, "pkg/server/store") && slices.Contains(p.Imports, "net/http") {
+			t.Errorf("%s imports net/http", name)
+		}
+		if name == "pkg/retry" && (slices.Contains(p.Imports, "net/url") || slices.Contains(p.Imports, "github.com/go-resty/resty/v2")) {
+			t.Errorf("%s imports a transport", name)
+		}
+	}
+}
+
+func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
+	for _, p := range packages(t) {
+		if p.Doc == "" {
+			t.Errorf("%s has no package comment", p.ImportPath)
+		}
+	}
+}
