@@ -79,7 +79,8 @@ type Guard struct {
 }
 
 // Txn is a guarded commit. All guards hold and all writes are made, or nothing
-// is. A key may be written once in a Txn.
+// is. A key may be written once in a Txn. The slices must not be changed while
+// Commit runs.
 type Txn struct {
 	Guards []Guard
 	Writes []Record
@@ -100,7 +101,7 @@ type Page struct {
 	Remaining int      // keys under the prefix that come after the page
 }
 
-// Event is one change of one key. Prev is the version before it, nil if the key
+// Event is one change of one key. Watchers share it: it must not be modified. Prev is the version before it, nil if the key
 // was absent; a deletion carries its tombstone in Record and what was deleted
 // in Prev.
 type Event struct {
@@ -182,8 +183,9 @@ type Store interface {
 	// with the cause.
 	Healthy() error
 
-	// Close ends all watches, waits for what runs and releases the data.
-	// Later calls return ErrClosed.
+	// Close ends all watches, waits for what runs and releases the data. After
+	// a failed write it may have to leave the data locked until the process
+	// ends, and says so with ErrFailed. Later calls return ErrClosed.
 	Close() error
 }
 

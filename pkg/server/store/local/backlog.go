@@ -1,0 +1,171 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"example.com/cmctl/pkg/server/store"
+)
+
+// A chunk is what a watcher reads of its backlog in one go.
+const (
+	chunkRows   = 2048 // revisions looked at
+	chunkEvents = 256
+	chunkBytes  = 1 << 20
+)
+
+// catchUp reads the next chunk of the backlog, or joins the hub if none is left.
+func (w *watcher) catchUp(ctx context.Context) ([]store.Event, error) {
+	if err := w.s.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer w.s.end()
+	p, err := w.s.moment()
+	if err != nil {
+		return nil, err
+	}
+	defer p.close()
+	if w.pos < p.view.current {
+		return w.readChunk(p)
+	}
+	w.live, err = w.s.hub.join(w)
+	return nil, err
+}
+
+// readChunk returns the events of the next revisions, and moves on beyond them.
+func (w *watcher) readChunk(p *past) ([]store.Event, error) {
+	if w.pos < p.compacted {
+		return nil, store.ErrCompacted
+	}
+	revisions, err := p.rows(revisionKey(w.pos+1), revisionKey(p.view.current+1))
+	if err != nil {
+		return nil, err
+	}
+	records, err := p.rows([]byte{rowRecord}, []byte{rowRecord + 1})
+	if err != nil {
+		return nil, errors.Join(err, revisions.Close())
+	}
+	c := chunk{prefix: w.prefix, records: records, next: w.pos + 1}
+	err = c.read(revisions, p.view.current)
+	if err = errors.Join(err, revisions.Close(), records.Close()); err != nil {
+		return nil, err
+	}
+	w.pos = c.next - 1
+	return c.events, nil
+}
+
+type chunk struct {
+	prefix  store.Key
+	records *pebble.Iterator
+	next    store.Revision
+	rows    int
+	bytes   int
+	events  []store.Event
+}
+
+func (c *chunk) full() bool {
+	return c.rows >= chunkRows || len(c.events) >= chunkEvents || c.bytes >= chunkBytes
+}
+
+func (c *chunk) read(revisions *pebble.Iterator, last store.Revision) error {
+	ok := revisions.First()
+	for ; ok && !c.full(); ok = revisions.Next() {
+		rev, err := splitRevisionKey(revisions.Key())
+		if err != nil {
+			return err
+		}
+		if rev != c.next {
+			break
+		}
+		data, err := revisions.ValueAndErr()
+		if err != nil {
+			return err
+		}
+		keys, err := decodeRevisionKeys(rev, data)
+		if err != nil {
+			return err
+		}
+		if err := c.addRevision(rev, keys); err != nil {
+			return err
+		}
+		c.next++
+		c.rows++
+	}
+	if err := revisions.Error(); err != nil {
+		return err
+	}
+	if !c.full() && c.next <= last {
+		return fmt.Errorf("%w: the keys of revision %d are missing", errDamaged, c.next)
+	}
+	return nil
+}
+
+func (c *chunk) addRevision(rev store.Revision, keys []store.Key) error {
+	for _, key := range keys {
+		if !strings.HasPrefix(string(key), string(c.prefix)) {
+			continue
+		}
+		e, err := eventAt(c.records, key, rev)
+		if err != nil {
+			return err
+		}
+		c.events = append(c.events, e)
+		c.bytes += len(e.Record.Value)
+		if e.Prev != nil {
+			c.bytes += len(e.Prev.Value)
+		}
+	}
+	return nil
+}
+
+// eventAt makes the event of a version from it and the one before.
+func eventAt(it *pebble.Iterator, key store.Key, rev store.Revision) (store.Event, error) {
+	missing := func() (store.Event, error) {
+		return store.Event{}, errors.Join(it.Error(), fmt.Errorf("%w: %s at revision %d is missing", errDamaged, key, rev))
+	}
+	if !it.SeekGE(recordKey(key, rev)) {
+		return missing()
+	}
+	rec, err := recordAt(it, -1)
+	if err != nil {
+		return store.Event{}, err
+	}
+	if rec.Key != key || rec.Revision != rev {
+		return missing()
+	}
+	e := store.Event{Record: rec}
+	if !it.Next() {
+		return e, it.Error()
+	}
+	if before, _, err := splitRecordKey(it.Key()); err != nil || before != key {
+		return e, err
+	}
+	prev, err := recordAt(it, -1)
+	if err == nil && !prev.Deleted {
+		e.Prev = &prev
+	}
+	return e, err
+}
+
+// events makes the events of a batch just written. What a change replaced is
+// still there: nothing can have compacted it before this state was published, and
+// compaction writes through the committer, which is the caller.
+func (s *Store) events(changes []change) ([]store.Event, error) {
+	events := make([]store.Event, 0, len(changes))
+	for _, c := range changes {
+		e := store.Event{Record: c.rec}
+		if c.old != nil {
+			prev, err := s.record(s.db, c.old)
+			if err != nil {
+				return nil, err
+			}
+			e.Prev = &prev
+		}
+		events = append(events, e)
+	}
+	return events, nil
+}

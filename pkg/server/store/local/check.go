@@ -1,0 +1,177 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"example.com/cmctl/pkg/server/store"
+)
+
+// Check reads everything and reports what does not agree: the index with the
+// newest records, the records with the lists of what each revision wrote, both
+// with the current and the compacted revision. It may run beside anything else.
+func (s *Store) Check(ctx context.Context) error {
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	defer s.end()
+	p, err := s.moment()
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	return checker{past: p, ctx: ctx}.run()
+}
+
+type checker struct {
+	*past
+	ctx context.Context
+}
+
+func (c checker) run() error {
+	stored, err := c.s.readMeta(c.past, metaCurrent)
+	if err != nil {
+		return err
+	}
+	if store.Revision(stored) < c.view.current || c.compacted > store.Revision(stored) {
+		return fmt.Errorf("current revision is %d on disk and %d in memory, compacted %d", stored, c.view.current, c.compacted)
+	}
+	unfinished, err := c.revisions(store.Revision(stored))
+	if err != nil {
+		return err
+	}
+	return c.records(store.Revision(stored), unfinished)
+}
+
+// revisions checks the lists of keys. unfinished means that a compaction has some
+// left to remove.
+func (c checker) revisions(stored store.Revision) (unfinished bool, err error) {
+	it, err := c.rows([]byte{rowRevision}, []byte{rowRevision + 1})
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, it.Error(), it.Close()) }()
+	var last store.Revision
+	for ok := it.First(); ok; ok = it.Next() {
+		rev, err := splitRevisionKey(it.Key())
+		if err != nil {
+			return false, err
+		}
+		keys, err := decodeRevisionKeys(rev, it.Value())
+		if err != nil {
+			return false, err
+		}
+		if last != 0 && rev != last+1 {
+			return false, fmt.Errorf("revision %d follows %d", rev, last)
+		}
+		last = rev
+		if rev <= c.compacted {
+			unfinished = true
+			continue
+		}
+		for _, key := range keys {
+			if err := c.exists(recordKey(key, rev)); err != nil {
+				return false, fmt.Errorf("%s at revision %d: %w", key, rev, err)
+			}
+		}
+	}
+	if last == 0 {
+		last = c.compacted
+	}
+	if last != stored {
+		return false, fmt.Errorf("the newest revision listed is %d, current is %d", last, stored)
+	}
+	return unfinished, c.ctx.Err()
+}
+
+func (c checker) exists(row []byte) error {
+	_, closer, err := c.Get(row)
+	if err != nil {
+		return err
+	}
+	return closer.Close()
+}
+
+// records checks every record, and the index against the newest ones.
+func (c checker) records(stored store.Revision, unfinished bool) (err error) {
+	it, err := c.rows([]byte{rowRecord}, []byte{rowRecord + 1})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, it.Error(), it.Close()) }()
+	live := 0
+	var newest, oldNewest store.Key // whose newest record, and newest up to compacted, was seen
+	for ok := it.First(); ok; ok = it.Next() {
+		rec, err := recordAt(it, -1)
+		if err = errors.Join(err, c.ctx.Err()); err != nil {
+			return err
+		}
+		if rec.Revision > stored {
+			return fmt.Errorf("%s has revision %d, current is %d", rec.Key, rec.Revision, stored)
+		}
+		if rec.Revision > c.compacted {
+			err = c.listed(&rec)
+		} else if oldNewest != rec.Key {
+			oldNewest = rec.Key
+			if rec.Deleted && !unfinished {
+				err = fmt.Errorf("%s was deleted at revision %d and compacted at %d, but is kept", rec.Key, rec.Revision, c.compacted)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if rec.Revision > c.view.current || newest == rec.Key {
+			continue
+		}
+		newest = rec.Key
+		if !rec.Deleted {
+			live++
+		}
+		if err := c.indexed(&rec); err != nil {
+			return err
+		}
+	}
+	if n := c.view.tree.Len(); n != live {
+		return fmt.Errorf("%d live keys on disk, %d in the index", live, n)
+	}
+	return nil
+}
+
+func (c checker) listed(rec *store.Record) error {
+	data, closer, err := c.Get(revisionKey(rec.Revision))
+	if err != nil {
+		return fmt.Errorf("keys of revision %d: %w", rec.Revision, err)
+	}
+	defer closer.Close()
+	keys, err := decodeRevisionKeys(rec.Revision, data)
+	if err == nil && !slices.Contains(keys, rec.Key) {
+		err = fmt.Errorf("%s is not among the keys of revision %d", rec.Key, rec.Revision)
+	}
+	return err
+}
+
+func (c checker) indexed(rec *store.Record) error {
+	it := lookup(c.view.tree, rec.Key)
+	if rec.Deleted || it == nil {
+		if rec.Deleted != (it == nil) {
+			return fmt.Errorf("%s: deleted on disk is %t, in the index %t", rec.Key, rec.Deleted, it == nil)
+		}
+		return nil
+	}
+	if it.large != (len(rec.Value) > c.s.opts.InlineValueSize) {
+		return fmt.Errorf("%s: a value of %d bytes is held in the wrong place", rec.Key, len(rec.Value))
+	}
+	got, want := it.rec, *rec
+	if !it.large && !bytes.Equal(got.Value, want.Value) {
+		return fmt.Errorf("%s at revision %d: values differ", rec.Key, rec.Revision)
+	}
+	got.Value, want.Value = nil, nil
+	if !reflect.DeepEqual(got, want) {
+		return fmt.Errorf("%s: the index has %+v, the disk %+v", rec.Key, got, want)
+	}
+	return nil
+}

@@ -1,0 +1,361 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"example.com/cmctl/pkg/server/store"
+)
+
+const (
+	maxBatch      = 1024    // transactions that one sync may carry
+	maxBatchBytes = 8 << 20 // and their size, below Pebble's bound for a memtable
+)
+
+// prepared is a write as Commit hands it over: copied, checked and encoded.
+type prepared struct {
+	rec     store.Record
+	encoded []byte
+}
+
+// request is a transaction on its way. Whoever moves state from waiting decides:
+// the committer takes it, or its caller gives it up.
+type request struct {
+	guards []store.Guard
+	writes []prepared
+	size   int
+	state  atomic.Int32
+	done   chan result // one result, sent by the committer; has room for it
+}
+
+const (
+	waiting = iota
+	taken
+	abandoned
+)
+
+type result struct {
+	rev store.Revision
+	err error
+}
+
+// Commit makes the writes if every guard holds. See store.Store.
+func (s *Store) Commit(ctx context.Context, txn store.Txn) (store.Revision, error) {
+	r, err := s.prepare(txn)
+	if err != nil {
+		return 0, err
+	}
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	if err := s.Healthy(); err != nil {
+		return 0, err
+	}
+	select {
+	case s.queue <- r:
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	case <-s.closing:
+		return 0, store.ErrClosed
+	case <-s.failed:
+		return 0, s.failureErr()
+	}
+	cancelled := ctx.Done()
+	for {
+		select {
+		case res := <-r.done:
+			return res.rev, res.err
+		case <-cancelled:
+			if r.state.CompareAndSwap(waiting, abandoned) {
+				return 0, ctx.Err()
+			}
+			cancelled = nil // it is being written: the outcome is near
+		case <-s.failed:
+			return s.outcomeAfterFailure(r)
+		case <-s.closing:
+			// The committer may have left before it saw the request.
+			if r.state.CompareAndSwap(waiting, abandoned) {
+				return 0, store.ErrClosed
+			}
+			select {
+			case res := <-r.done:
+				return res.rev, res.err
+			case <-s.failed:
+				return s.outcomeAfterFailure(r)
+			}
+		}
+	}
+}
+
+// outcomeAfterFailure prefers the result, if there was one before the failure.
+func (s *Store) outcomeAfterFailure(r *request) (store.Revision, error) {
+	select {
+	case res := <-r.done:
+		return res.rev, res.err
+	default:
+		r.state.CompareAndSwap(waiting, abandoned)
+		return 0, s.failureErr()
+	}
+}
+
+// prepare checks what no caller may get wrong and does all the work that needs no
+// state, so that the committer doesn't have to.
+func (s *Store) prepare(txn store.Txn) (*request, error) {
+	if len(txn.Writes) == 0 {
+		return nil, errors.New("commit without a write")
+	}
+	for _, g := range txn.Guards {
+		if err := checkKey(g.Key); err != nil {
+			return nil, fmt.Errorf("guard: %w", err)
+		}
+		if g.Revision < 0 {
+			return nil, fmt.Errorf("guard: %s: revision %d is below 0", g.Key, g.Revision)
+		}
+	}
+	r := &request{guards: txn.Guards, done: make(chan result, 1), writes: make([]prepared, 0, len(txn.Writes))}
+	seen := make(map[store.Key]bool, len(txn.Writes))
+	for _, rec := range txn.Writes {
+		if err := checkWrite(&rec); err != nil {
+			return nil, fmt.Errorf("write: %w", err)
+		}
+		if seen[rec.Key] {
+			return nil, fmt.Errorf("write: %s: written twice", rec.Key)
+		}
+		seen[rec.Key] = true
+		rec = normal(rec)
+		encoded := encodeRecord(&rec)
+		r.size += len(encoded) + 2*len(rec.Key)
+		r.writes = append(r.writes, prepared{rec: rec, encoded: encoded})
+	}
+	return r, nil
+}
+
+func checkKey(key store.Key) error {
+	if key == "" {
+		return errors.New("empty key")
+	}
+	if strings.IndexByte(string(key), 0) >= 0 {
+		return fmt.Errorf("key %q has a NUL byte", string(key))
+	}
+	return nil
+}
+
+func checkWrite(rec *store.Record) error {
+	switch err := checkKey(rec.Key); {
+	case err != nil:
+		return err
+	case rec.Deleted && rec.Value != nil:
+		return fmt.Errorf("%s: a deletion with a value", rec.Key)
+	case !rec.Deleted && rec.Value == nil:
+		return fmt.Errorf("%s: no value", rec.Key)
+	case rec.VersionAt < 0 || rec.VersionAt > len(rec.Value):
+		return fmt.Errorf("%s: version offset %d outside a value of %d bytes", rec.Key, rec.VersionAt, len(rec.Value))
+	}
+	return nil
+}
+
+// normal is the record as reading it back from disk will give it.
+func normal(rec store.Record) store.Record {
+	rec.Revision = 0
+	if rec.Labels = maps.Clone(rec.Labels); len(rec.Labels) == 0 {
+		rec.Labels = nil
+	}
+	if !rec.Time.IsZero() {
+		rec.Time = rec.Time.UTC().Truncate(time.Millisecond)
+	}
+	return rec
+}
+
+// commitLoop is the committer. All that is written to Pebble once the store is
+// open is written here, and always synced, so that a failure is met by the one
+// goroutine that acts on it.
+func (s *Store) commitLoop() {
+	c := committer{s: s, view: *s.view.Load()}
+	c.view.tree = c.view.tree.Copy()
+	for {
+		select {
+		case <-s.closing:
+			return
+		case r := <-s.queue:
+			c.take(r)
+		case m := <-s.maint:
+			c.takeMaintenance(m)
+		}
+		c.gather()
+		c.flush()
+		if s.failureErr() != nil {
+			return
+		}
+	}
+}
+
+// committer builds batches. Its view runs ahead of the published one by the batch
+// in the making.
+type committer struct {
+	s       *Store
+	view    view
+	batch   *pebble.Batch
+	taken   int
+	bytes   int
+	replies []reply
+	changes []change
+	maint   []*maintenance
+}
+
+// reply waits until the batch is durable: a refusal too names a revision, which
+// nobody may see before.
+type reply struct {
+	r *request
+	result
+}
+
+// change is what an event is made of, if anybody watches.
+type change struct {
+	rec store.Record
+	old *item // nil if the key was absent
+}
+
+// gather takes what else waits, without waiting for it.
+func (c *committer) gather() {
+	for c.taken < maxBatch && c.bytes < maxBatchBytes {
+		select {
+		case r := <-c.s.queue:
+			c.take(r)
+		case m := <-c.s.maint:
+			c.takeMaintenance(m)
+		default:
+			return
+		}
+	}
+}
+
+func (c *committer) take(r *request) {
+	if !r.state.CompareAndSwap(waiting, taken) {
+		return
+	}
+	c.taken++
+	if err := c.checkGuards(r.guards); err != nil {
+		c.replies = append(c.replies, reply{r, result{err: err}})
+		return
+	}
+	rev := c.view.current + 1
+	c.view.current = rev
+	c.bytes += r.size
+	b := c.writable()
+	var err error
+	for i := range r.writes {
+		w := &r.writes[i]
+		w.rec.Revision = rev
+		err = errors.Join(err, b.Set(recordKey(w.rec.Key, rev), w.encoded, nil))
+		c.changes = append(c.changes, change{rec: w.rec, old: c.apply(w.rec)})
+	}
+	err = errors.Join(err, b.Set(revisionKey(rev), appendRevisionKeys(nil, r.writes), nil))
+	if err != nil {
+		c.s.fail(err)
+	}
+	c.replies = append(c.replies, reply{r, result{rev: rev}})
+}
+
+func (c *committer) checkGuards(guards []store.Guard) error {
+	for _, g := range guards {
+		var current store.Revision
+		if it := lookup(c.view.tree, g.Key); it != nil {
+			current = it.rec.Revision
+		}
+		if current != g.Revision {
+			return &store.GuardError{Guard: g, Current: current}
+		}
+	}
+	return nil
+}
+
+// apply changes the committer's own tree and returns what was there.
+func (c *committer) apply(rec store.Record) (old *item) {
+	if rec.Deleted {
+		old, _ = c.view.tree.Delete(&item{rec: rec})
+		return old
+	}
+	it := &item{rec: rec}
+	if len(rec.Value) > c.s.opts.InlineValueSize {
+		it.large, it.rec.Value = true, nil
+	}
+	old, _ = c.view.tree.Set(it)
+	return old
+}
+
+func (c *committer) writable() *pebble.Batch {
+	if c.batch == nil {
+		c.batch = c.s.db.NewBatch()
+	}
+	return c.batch
+}
+
+// flush makes the batch durable and tells everybody: readers first, so that a
+// writer finds what it wrote.
+func (c *committer) flush() {
+	s := c.s
+	if c.batch != nil {
+		if err := c.sync(); err != nil {
+			s.fail(err)
+			c.refuse()
+			return
+		}
+		published := c.view
+		published.tree = c.view.tree.Copy()
+		s.view.Store(&published)
+	}
+	for _, r := range c.replies {
+		r.r.done <- r.result
+	}
+	for _, m := range c.maint {
+		m.done <- nil
+	}
+	if len(c.changes) > 0 {
+		s.hub.deliver(c.view.current, func() ([]store.Event, error) { return s.events(c.changes) })
+	}
+	c.reset()
+}
+
+// sync writes the batch. Pebble may have met an error and kept it to itself, as
+// the package comment tells, so that its word alone is not enough.
+func (c *committer) sync() error {
+	err := c.batch.Set(metaCurrent, encodeU64(uint64(c.view.current)), nil)
+	if err = errors.Join(err, c.s.failureErr()); err != nil {
+		return err
+	}
+	options := pebble.Sync
+	if c.s.opts.withoutSync {
+		options = pebble.NoSync
+	}
+	if err = errors.Join(c.batch.Commit(options), c.s.failureErr()); err != nil {
+		return err
+	}
+	err = c.batch.Close()
+	c.batch = nil
+	return err
+}
+
+// refuse answers for a batch whose fate is open.
+func (c *committer) refuse() {
+	for _, r := range c.replies {
+		r.r.done <- result{err: c.s.failureErr()}
+	}
+	for _, m := range c.maint {
+		m.done <- c.s.failureErr()
+	}
+	c.reset()
+}
+
+func (c *committer) reset() {
+	clear(c.replies)
+	clear(c.maint)
+	c.taken, c.bytes = 0, 0
+	c.replies, c.maint, c.changes = c.replies[:0], c.maint[:0], nil
+}

@@ -1,0 +1,233 @@
+package local
+
+import (
+	"context"
+	"errors"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"example.com/cmctl/pkg/server/store"
+)
+
+const (
+	sweepRevisions = 256 // revisions that one step of a compaction gives up
+	sweepKeys      = 1024
+	// rangeFrom is the number of versions from which they are deleted as a range:
+	// one entry for all, but one that reads have to look at until Pebble merges it.
+	rangeFrom = 32
+)
+
+// maintenance is what compaction has the committer write. After it was received
+// done gets one answer, for which it has room, unless the store fails.
+type maintenance struct {
+	batch     *pebble.Batch
+	compacted store.Revision // to publish; 0 changes nothing
+	done      chan error
+}
+
+func (c *committer) takeMaintenance(m *maintenance) {
+	if err := c.writable().Apply(m.batch, nil); err != nil {
+		c.s.fail(err)
+	}
+	c.view.compacted = max(c.view.compacted, m.compacted)
+	c.bytes += m.batch.Len()
+	c.maint = append(c.maint, m)
+}
+
+// write has the committer make the batch durable.
+func (s *Store) write(ctx context.Context, m *maintenance) error {
+	m.done = make(chan error, 1)
+	select {
+	case s.maint <- m:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.closing:
+		return store.ErrClosed
+	case <-s.failed:
+		return s.failureErr()
+	}
+	select {
+	case err := <-m.done:
+		return err
+	case <-s.failed:
+		return s.failureErr()
+	}
+}
+
+// Compact gives up the states before at. See store.Store.
+func (s *Store) Compact(ctx context.Context, at store.Revision) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case s.compactMu <- struct{}{}:
+		defer func() { <-s.compactMu }()
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.closing:
+		return store.ErrClosed
+	}
+	if err := s.giveUp(ctx, at); err != nil {
+		return err
+	}
+	return s.sweep(ctx)
+}
+
+// giveUp makes the new compacted revision durable and known, before anything goes.
+func (s *Store) giveUp(ctx context.Context, at store.Revision) error {
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	defer s.end()
+	v := s.view.Load()
+	if at > v.current {
+		return store.ErrFuture
+	}
+	if at <= v.compacted {
+		return nil
+	}
+	b := s.db.NewBatch()
+	defer b.Close()
+	if err := b.Set(metaCompacted, encodeU64(uint64(at)), nil); err != nil {
+		return err
+	}
+	err := s.write(ctx, &maintenance{batch: b, compacted: at})
+	s.pins.drop(at)
+	return err
+}
+
+// finishCompaction does what an earlier process left undone.
+func (s *Store) finishCompaction() {
+	select {
+	case s.compactMu <- struct{}{}:
+		defer func() { <-s.compactMu }()
+	case <-s.closing:
+		return
+	}
+	// Nobody waits for it, and closing the store ends it.
+	err := s.sweep(context.Background())
+	if err != nil && !errors.Is(err, store.ErrClosed) {
+		s.log.Warn("store: an interrupted compaction is not finished; the next one will go on with it", "error", err)
+	}
+}
+
+// sweep removes in small steps what the compacted revision has given up. Each step
+// is atomic and removes the list of its own work, so that whoever comes next knows
+// what is left. compactMu is held.
+func (s *Store) sweep(ctx context.Context) error {
+	for {
+		done, err := s.sweepStep(ctx)
+		if done || err != nil {
+			return err
+		}
+	}
+}
+
+func (s *Store) sweepStep(ctx context.Context) (done bool, err error) {
+	if err := s.begin(ctx); err != nil {
+		return false, err
+	}
+	defer s.end()
+	p, err := s.moment()
+	if err != nil {
+		return false, err
+	}
+	defer p.close()
+	first, next, keys, err := p.work()
+	if err != nil || first == next {
+		return true, err
+	}
+	b := s.db.NewBatch()
+	defer b.Close()
+	for key := range keys {
+		if err := p.trim(key, b); err != nil {
+			return false, err
+		}
+	}
+	if err := b.DeleteRange(revisionKey(first), revisionKey(next), nil); err != nil {
+		return false, err
+	}
+	return false, s.write(ctx, &maintenance{batch: b})
+}
+
+// work finds the oldest revisions that were given up, from first up to next, and
+// the keys that they wrote. Only those keys can have versions to remove: any other
+// was trimmed when its newest version was given up.
+func (p *past) work() (first, next store.Revision, keys map[store.Key]bool, err error) {
+	it, err := p.rows(revisionKey(0), revisionKey(p.compacted+1))
+	if err != nil {
+		return 0, 0, nil, err
+	}
+	keys = map[store.Key]bool{}
+	for ok, rows := it.First(), 0; ok && rows < sweepRevisions && len(keys) < sweepKeys; ok, rows = it.Next(), rows+1 {
+		rev, err := splitRevisionKey(it.Key())
+		if err != nil {
+			return 0, 0, nil, errors.Join(err, it.Close())
+		}
+		written, err := decodeRevisionKeys(rev, it.Value())
+		if err != nil {
+			return 0, 0, nil, errors.Join(err, it.Close())
+		}
+		for _, key := range written {
+			keys[key] = true
+		}
+		if rows == 0 {
+			first = rev
+		}
+		next = rev + 1
+	}
+	return first, next, keys, errors.Join(it.Error(), it.Close())
+}
+
+// trim adds to b the removal of what the key no longer needs: everything up to the
+// compacted revision if it was deleted by then, else the versions before that are
+// beyond the history limit. They are the oldest versions, and all of them go in one
+// batch, so that no tombstone can leave before what it hides.
+func (p *past) trim(key store.Key, b *pebble.Batch) error {
+	it, err := p.rows(recordsFrom(key+"\x00"), recordsEnd(key))
+	if err != nil {
+		return err
+	}
+	err = p.trimFrom(it, key, b)
+	return errors.Join(err, it.Error(), it.Close())
+}
+
+func (p *past) trimFrom(it *pebble.Iterator, key store.Key, b *pebble.Batch) error {
+	kept, reached := 0, false
+	for ok := it.First(); ok; {
+		rec, err := recordAt(it, 0)
+		if err != nil {
+			return err
+		}
+		old := rec.Revision <= p.compacted
+		needed := !old || (!reached && !rec.Deleted) || (reached && kept < p.s.opts.HistoryLimit)
+		if !needed {
+			return deleteFrom(it, key, b)
+		}
+		kept++
+		reached = reached || old
+		if !old && kept >= p.s.opts.HistoryLimit {
+			ok = it.SeekGE(recordKey(key, p.compacted)) // newer ones stay, however many
+		} else {
+			ok = it.Next()
+		}
+	}
+	return nil
+}
+
+// deleteFrom removes the version that it stands on and all older ones.
+func deleteFrom(it *pebble.Iterator, key store.Key, b *pebble.Batch) error {
+	var rows [][]byte
+	for ok := true; ok && len(rows) < rangeFrom; ok = it.Next() {
+		rows = append(rows, append([]byte(nil), it.Key()...))
+	}
+	if len(rows) == rangeFrom {
+		return b.DeleteRange(rows[0], recordsEnd(key), nil)
+	}
+	for _, row := range rows {
+		if err := b.Delete(row, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"example.com/cmctl/pkg/server/store"
+)
+
+// load reads what a start needs, or writes what a new store begins with.
+func (s *Store) load() (*view, error) {
+	format, err := s.readMeta(s.db, metaFormat)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return s.create()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if format > formatVersion {
+		return nil, fmt.Errorf("%w: it has format %d, this release reads up to %d; start the newer release again, or restore a backup made by this one",
+			store.ErrNewerFormat, format, formatVersion)
+	}
+	current, err := s.readMeta(s.db, metaCurrent)
+	if err != nil {
+		return nil, fmt.Errorf("read the current revision: %w", err)
+	}
+	compacted, err := s.readMeta(s.db, metaCompacted)
+	if err != nil {
+		return nil, fmt.Errorf("read the compacted revision: %w", err)
+	}
+	v := &view{current: store.Revision(current), compacted: store.Revision(compacted)}
+	if v.tree, err = s.loadTree(v.current); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// create marks an empty database as a store. The revisions before the first are
+// given up from the start: nobody can resume from a version of an earlier life.
+func (s *Store) create() (*view, error) {
+	it, err := s.db.NewIter(nil)
+	if err != nil {
+		return nil, err
+	}
+	empty := !it.First()
+	if err := errors.Join(it.Error(), it.Close()); err != nil {
+		return nil, err
+	}
+	if !empty {
+		return nil, errors.New("the directory holds a Pebble database of another program; name another one")
+	}
+	before := s.opts.InitialVersion - 1
+	if before < 0 {
+		return nil, fmt.Errorf("initial version %d is below 1", s.opts.InitialVersion)
+	}
+	b := s.db.NewBatch()
+	defer b.Close()
+	err = errors.Join(
+		b.Set(metaFormat, encodeU64(formatVersion), nil),
+		b.Set(metaCurrent, encodeU64(uint64(before)), nil),
+		b.Set(metaCompacted, encodeU64(uint64(before)), nil),
+		b.Commit(pebble.Sync),
+	)
+	if err != nil {
+		return nil, err
+	}
+	return &view{tree: newTree(), current: before, compacted: before}, nil
+}
+
+// loadTree makes the index from the newest version of each key.
+func (s *Store) loadTree(current store.Revision) (*tree, error) {
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte{rowRecord}, UpperBound: []byte{rowRecord + 1}})
+	if err != nil {
+		return nil, err
+	}
+	t := newTree()
+	for ok := it.First(); ok; {
+		rec, err := recordAt(it, s.opts.InlineValueSize)
+		if err == nil && rec.Revision > current {
+			err = fmt.Errorf("%w: %s has revision %d, but the newest commit is said to be %d; restore a backup",
+				errDamaged, rec.Key, rec.Revision, current)
+		}
+		if err != nil {
+			return nil, errors.Join(err, it.Close())
+		}
+		if !rec.Deleted {
+			t.Set(newItem(rec))
+		}
+		ok = it.SeekGE(recordsEnd(rec.Key))
+	}
+	return t, errors.Join(it.Error(), it.Close())
+}
+
+// newItem is the index entry of a live version whose value is already left out
+// if it is large.
+func newItem(rec store.Record) *item { return &item{rec: rec, large: rec.Value == nil} }
+
+// recordAt decodes the record that it stands on.
+func recordAt(it *pebble.Iterator, keep int) (store.Record, error) {
+	key, rev, err := splitRecordKey(it.Key())
+	if err != nil {
+		return store.Record{}, err
+	}
+	data, err := it.ValueAndErr()
+	if err != nil {
+		return store.Record{}, fmt.Errorf("read %s at revision %d: %w", key, rev, err)
+	}
+	return decodeRecord(key, rev, data, keep)
+}
+
+func (s *Store) readMeta(r reader, row []byte) (uint64, error) {
+	data, closer, err := r.Get(row)
+	if err != nil {
+		return 0, err
+	}
+	defer closer.Close()
+	return decodeU64(row[1:], data)
+}

@@ -1,0 +1,187 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"example.com/cmctl/pkg/server/store"
+)
+
+// Get returns the key's version in the state at. See store.Store.
+func (s *Store) Get(ctx context.Context, key store.Key, at store.Revision) (store.Record, error) {
+	if err := s.begin(ctx); err != nil {
+		return store.Record{}, err
+	}
+	defer s.end()
+	if checkKey(key) != nil {
+		return store.Record{}, store.ErrNotFound // its rows could be taken for another key's
+	}
+	if at == 0 {
+		return s.getNow(key)
+	}
+	p, err := s.past(at)
+	if err != nil {
+		return store.Record{}, err
+	}
+	defer p.close()
+	rec, err := p.version(key, at)
+	if err == nil && rec.Deleted {
+		err = store.ErrNotFound
+	}
+	if err != nil {
+		return store.Record{}, err
+	}
+	return rec, nil
+}
+
+func (s *Store) getNow(key store.Key) (store.Record, error) {
+	for {
+		it := lookup(s.view.Load().tree, key)
+		if it == nil {
+			return store.Record{}, store.ErrNotFound
+		}
+		rec, err := s.record(s.db, it)
+		if errors.Is(err, pebble.ErrNotFound) && s.superseded(it) {
+			continue
+		}
+		return rec, err
+	}
+}
+
+// superseded says whether the item is no longer what the store has of its key.
+// Only then can a compaction that ran in between have taken its version away.
+func (s *Store) superseded(it *item) bool { return lookup(s.view.Load().tree, it.rec.Key) != it }
+
+// record is the whole record of an item, with its value.
+func (s *Store) record(r reader, it *item) (store.Record, error) {
+	if !it.large {
+		return it.rec, nil
+	}
+	data, closer, err := r.Get(recordKey(it.rec.Key, it.rec.Revision))
+	if err != nil {
+		return store.Record{}, fmt.Errorf("read %s at revision %d: %w", it.rec.Key, it.rec.Revision, err)
+	}
+	defer closer.Close()
+	return decodeRecord(it.rec.Key, it.rec.Revision, data, -1)
+}
+
+// List returns the live records of one state. See store.Store.
+func (s *Store) List(ctx context.Context, o store.ListOptions) (store.Page, error) {
+	if err := s.begin(ctx); err != nil {
+		return store.Page{}, err
+	}
+	defer s.end()
+	for {
+		v := s.view.Load()
+		if o.At != 0 && o.At < v.compacted {
+			return store.Page{}, store.ErrCompacted
+		}
+		if o.At != 0 && o.At != v.current {
+			if v = s.pins.get(o.At); v == nil {
+				return s.listPast(ctx, o)
+			}
+		}
+		page, err := s.listView(ctx, v, o)
+		if o.At == 0 && errors.Is(err, store.ErrCompacted) {
+			continue // the state that was the newest has been compacted meanwhile
+		}
+		return page, err
+	}
+}
+
+func (s *Store) listView(ctx context.Context, v *view, o store.ListOptions) (store.Page, error) {
+	items, remaining := v.scan(o.Prefix, o.After, o.Limit)
+	page := store.Page{Revision: v.current, Remaining: remaining, Records: make([]store.Record, len(items))}
+	var large []int
+	for i, it := range items {
+		page.Records[i] = it.rec
+		if it.large {
+			large = append(large, i)
+		}
+	}
+	if err := s.readLarge(ctx, v, items, large, page.Records); err != nil {
+		return store.Page{}, err
+	}
+	if remaining > 0 {
+		s.pins.add(v)
+	}
+	return page, nil
+}
+
+// readLarge completes the records whose values are not in the view.
+func (s *Store) readLarge(ctx context.Context, v *view, items []*item, large []int, records []store.Record) error {
+	if len(large) == 0 {
+		return nil
+	}
+	p, err := s.moment()
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	if p.compacted > v.current {
+		return store.ErrCompacted
+	}
+	for _, i := range large {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if records[i], err = s.record(p, items[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pins keeps the views of the last few lists that had more than one page, so that
+// their next pages cost as little as the first. What is not pinned any more is
+// read from Pebble.
+type pins struct {
+	mu    sync.Mutex // guards views
+	views []*view    // oldest first
+}
+
+const maxPins = 16
+
+func (p *pins) add(v *view) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, w := range p.views {
+		if w.current == v.current {
+			return
+		}
+	}
+	if len(p.views) == maxPins {
+		p.views = append(p.views[:0], p.views[1:]...)
+	}
+	p.views = append(p.views, v)
+}
+
+func (p *pins) get(at store.Revision) *view {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, v := range p.views {
+		if v.current == at {
+			return v
+		}
+	}
+	return nil
+}
+
+// drop forgets the views of states before at.
+func (p *pins) drop(at store.Revision) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	kept := make([]*view, 0, maxPins)
+	for _, v := range p.views {
+		if v.current >= at {
+			kept = append(kept, v)
+		}
+	}
+	p.views = kept
+}
+
+func (p *pins) clear() { p.drop(1<<63 - 1) }

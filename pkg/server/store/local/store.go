@@ -1,0 +1,283 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"example.com/cmctl/pkg/server/store"
+)
+
+// Options say where a store is and how it works. Every field but Dir may be left
+// zero, and Dir may be with InMemory.
+type Options struct {
+	// Dir is the store's directory. It is made with mode 0700 if it is missing,
+	// and belongs to the store alone.
+	Dir string
+	// InMemory keeps everything in memory, lost on Close.
+	InMemory bool
+	// FS replaces the operating system's file system, for tests.
+	FS vfs.FS
+	// InitialVersion is the first revision that a new store hands out. 0 means 1,
+	// and in memory a random one below 500,000,000, so that the revisions that
+	// clients remember from an earlier life match nothing.
+	InitialVersion store.Revision
+	// InlineValueSize is the size in bytes up to which values are held in memory;
+	// larger ones are read from Pebble. 0 means 4096.
+	InlineValueSize int
+	// HistoryLimit is how many versions a key keeps through compaction, the
+	// newest included. 0 means 10.
+	HistoryLimit int
+	// WatchBuffer is how many events a watcher may be behind before it is closed.
+	// 0 means 8192.
+	WatchBuffer int
+	// CacheBytes bounds the cache of blocks read from disk. 0 means 64 MiB.
+	CacheBytes int64
+	// Logger gets what the store has to say; nil discards it.
+	Logger *slog.Logger
+
+	watchBytes   int    // what a watcher's buffer may hold on to
+	memTableSize uint64 // small ones make tests see many flushes
+	withoutSync  bool   // for the test that shows that the crash tests see a loss
+}
+
+func (o Options) withDefaults() Options {
+	if o.InMemory && o.FS == nil {
+		o.FS = vfs.NewMem()
+	}
+	if o.InMemory && o.Dir == "" {
+		o.Dir = "memory"
+	}
+	if o.FS == nil {
+		o.FS = vfs.Default
+	}
+	if o.InitialVersion == 0 {
+		o.InitialVersion = 1
+		if o.InMemory {
+			o.InitialVersion = 1 + store.Revision(rand.Int64N(499_999_999))
+		}
+	}
+	if o.InlineValueSize <= 0 {
+		o.InlineValueSize = 4096
+	}
+	setDefault(&o.HistoryLimit, 10)
+	setDefault(&o.WatchBuffer, 8192)
+	setDefault(&o.CacheBytes, defaultCacheBytes)
+	setDefault(&o.watchBytes, 64<<20)
+	setDefault(&o.memTableSize, defaultMemTableSize)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// Store is a store.Store in a directory. It may be shared.
+type Store struct {
+	opts Options
+	log  *slog.Logger
+	fs   *freezingFS
+	db   *pebble.DB
+	lock *pebble.Lock
+
+	// view is the published state. The committer alone stores it.
+	view atomic.Pointer[view]
+	pins pins
+
+	// queue takes transactions to the committer and maint what compaction has to
+	// write. Commit and Compact send, the committer receives, nobody closes them.
+	// A full queue makes the sender wait, within its context.
+	queue chan *request
+	maint chan *maintenance
+	hub   hub
+
+	// compactMu is held by the one compaction that may run.
+	compactMu chan struct{}
+
+	// ops is held for reading by every call that uses Pebble, and for writing by
+	// Close once closing is closed, which makes all of them end.
+	ops       sync.RWMutex
+	closing   chan struct{}
+	closeOnce sync.Once
+	closeErr  error
+	workers   sync.WaitGroup
+
+	failure  atomic.Pointer[error]
+	failOnce sync.Once
+	failed   chan struct{} // closed after failure is set
+}
+
+var _ store.Store = (*Store)(nil)
+
+// Open opens the store in o.Dir, and makes it if there is none. The error says
+// which directory, what is wrong and what to do; it is store.ErrLocked if
+// somebody has the store open, and store.ErrNewerFormat if a newer release wrote
+// it. Open reads every key, but no large value.
+func Open(o Options) (*Store, error) {
+	o = o.withDefaults()
+	dir, lock, err := lockDir(o.FS, o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	o.Dir = dir
+	s := &Store{
+		opts:      o,
+		log:       o.Logger.With("dir", dir),
+		lock:      lock,
+		queue:     make(chan *request, maxBatch),
+		maint:     make(chan *maintenance),
+		compactMu: make(chan struct{}, 1),
+		closing:   make(chan struct{}),
+		failed:    make(chan struct{}),
+	}
+	s.fs = newFreezingFS(o.FS, s.fail)
+	if err := s.open(); err != nil {
+		return nil, errors.Join(fmt.Errorf("open store %s: %w", dir, err), s.release())
+	}
+	s.start()
+	return s, nil
+}
+
+func (s *Store) open() error {
+	db, err := pebble.Open(s.opts.Dir, s.pebbleOptions(s.lock))
+	if err != nil {
+		return err
+	}
+	s.db = db
+	v, err := s.load()
+	if err != nil {
+		return err
+	}
+	s.view.Store(v)
+	s.hub.delivered.Store(int64(v.current))
+	return nil
+}
+
+// release gives back Pebble and the lock.
+func (s *Store) release() error {
+	var err error
+	if s.db != nil {
+		if s.log.Enabled(context.Background(), slog.LevelDebug) {
+			s.log.Debug("pebble: metrics at the end", "metrics", s.db.Metrics().String())
+		}
+		err = s.db.Close()
+	}
+	return errors.Join(err, s.lock.Close())
+}
+
+func (s *Store) start() {
+	s.fs.armed.Store(true)
+	s.workers.Go(s.commitLoop)
+	s.workers.Go(s.finishCompaction)
+}
+
+// State returns the current and the compacted revision.
+func (s *Store) State() store.State {
+	v := s.view.Load()
+	return store.State{Current: v.current, Compacted: v.compacted}
+}
+
+// Healthy is nil while the store takes writes.
+func (s *Store) Healthy() error {
+	if s.isClosing() {
+		return store.ErrClosed
+	}
+	return s.failureErr()
+}
+
+// fail ends writing for good. The first cause is kept.
+func (s *Store) fail(cause error) {
+	s.failOnce.Do(func() {
+		err := fmt.Errorf("%w: %w", store.ErrFailed, cause)
+		s.failure.Store(&err)
+		close(s.failed)
+		s.log.Error("store: takes no more writes until it is restarted", "error", cause)
+	})
+}
+
+func (s *Store) failureErr() error {
+	if p := s.failure.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+func (s *Store) isClosing() bool {
+	select {
+	case <-s.closing:
+		return true
+	default:
+		return false
+	}
+}
+
+// begin admits a call that uses Pebble; end must follow if it returns nil.
+func (s *Store) begin(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.ops.RLock()
+	if s.isClosing() {
+		s.ops.RUnlock()
+		return store.ErrClosed
+	}
+	return nil
+}
+
+func (s *Store) end() { s.ops.RUnlock() }
+
+// Close ends all watches, waits for what runs and gives the directory back. After
+// a failed write Pebble may stand still and can't be closed: then the directory
+// stays locked until the process ends, and the error says so.
+func (s *Store) Close() error {
+	first := false
+	s.closeOnce.Do(func() { first = true; s.closeErr = s.close() })
+	if !first {
+		return store.ErrClosed
+	}
+	return s.closeErr
+}
+
+func (s *Store) close() error {
+	close(s.closing)
+	s.hub.closeAll(store.ErrClosed)
+	if !s.waitForWorkers() {
+		return fmt.Errorf("close store %s: left as it is, and locked until the process ends: %w", s.opts.Dir, s.failureErr())
+	}
+	s.ops.Lock() // every call that was running has ended
+	defer s.ops.Unlock()
+	s.pins.clear()
+	s.fs.armed.Store(false)
+	if err := s.release(); err != nil {
+		return fmt.Errorf("close store %s: %w", s.opts.Dir, err)
+	}
+	return nil
+}
+
+// waitForWorkers is false if Pebble stands still, in which case the committer may
+// never come back.
+func (s *Store) waitForWorkers() bool {
+	done := make(chan struct{})
+	go func() {
+		s.workers.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-s.fs.frozen:
+	}
+	return !s.fs.isFrozen()
+}
