@@ -71,11 +71,9 @@ func (o *applyOptions) run(ctx context.Context) error {
 		return err
 	}
 	manifests, errs := readManifests(o.files, o.In)
+	manifests, misplaced := conn.placeAll(manifests)
+	errs = append(errs, misplaced...)
 	for _, m := range manifests {
-		if err := conn.place(m); err != nil {
-			errs = append(errs, err)
-			continue
-		}
 		if err := o.apply(ctx, conn, m); err != nil {
 			errs = append(errs, err)
 		}
@@ -118,8 +116,7 @@ func (o *applyOptions) apply(ctx context.Context, conn *connection, m manifest) 
 	if o.output != "" && res.Object != nil {
 		return printDocument(o.Out, o.output, res.Object)
 	}
-	fmt.Fprintf(o.Out, "configmap/%s %s\n", m.Name(), verb)
-	return nil
+	return o.say("configmap/%s %s", m.Name(), verb)
 }
 
 // errDisagree ends the loop when a person must decide.
@@ -156,6 +153,9 @@ func (o *applyOptions) newApplication(ctx context.Context, conn *connection, m m
 		return nil, err
 	}
 	a.record = record
+	if size := annotationSize(a.file) + len(types.LastApplied) + len(record); a.from == nil && size > maxAnnotations {
+		return nil, fmt.Errorf("%s: too big to apply: with the record of what was applied, which is kept in an annotation, the annotations would be %d bytes, and %d are allowed; nothing was written. 'cmctl create -f' and 'cmctl edit' need no record", m.where(), size, maxAnnotations)
+	}
 	return a, nil
 }
 
@@ -203,6 +203,14 @@ func (a *application) onto(live types.Document) (types.Document, error) {
 	if len(a.drifts) > 0 && !a.force && !a.keep {
 		return nil, errDisagree
 	}
+	if a.fromVersion(live) {
+		// As after an edit the record stays what it was, so that the next
+		// apply of the file that is on record finds the difference.
+		if !changed {
+			return nil, retry.ErrUnchanged
+		}
+		return next, nil
+	}
 	if recorded, _ := live.Annotation(types.LastApplied); !changed && recorded == a.record {
 		return nil, retry.ErrUnchanged
 	}
@@ -210,10 +218,16 @@ func (a *application) onto(live types.Document) (types.Document, error) {
 	return next, nil
 }
 
+// fromVersion is true if the file says which version of this object it was made
+// from.
+func (a *application) fromVersion(live types.Document) bool {
+	return a.from != nil && a.from.UID() == live.UID()
+}
+
 // merge compares by the file's own origin if it has one, else by the record of
 // the last apply.
 func (a *application) merge(live types.Document) (types.Document, bool) {
-	if a.from != nil && a.from.UID() == live.UID() {
+	if a.fromVersion(live) {
 		return a.mergeFrom(live)
 	}
 	side := types.NeitherSide
@@ -231,10 +245,8 @@ func (a *application) merge(live types.Document) (types.Document, bool) {
 }
 
 func (a *application) mergeFrom(live types.Document) (types.Document, bool) {
-	from := a.from.Clone()
-	from.Set(lastApplied, nil)
-	bare := live.Clone()
-	bare.Set(lastApplied, nil)
+	from, _ := withoutRecord(a.from)
+	bare, restore := withoutRecord(live)
 	m := types.Merge(from, a.file.WithoutNulls(), bare)
 	a.drifts = nil
 	for _, c := range m.Conflicts {
@@ -246,11 +258,9 @@ func (a *application) mergeFrom(live types.Document) (types.Document, bool) {
 	}
 	if live.ResourceVersion() != a.from.ResourceVersion() {
 		a.note("%s was made from version %s; the object is at version %s", a.m.where(), a.from.ResourceVersion(), live.ResourceVersion())
-		a.reapplied(m)
+		a.reapplied(a.from, m, bare)
 	}
-	if recorded, ok := live.Annotation(types.LastApplied); ok {
-		m.Document.Set(lastApplied, recorded)
-	}
+	restore(m.Document)
 	return m.Document, len(m.Applied) > 0
 }
 
@@ -274,9 +284,12 @@ func (a *application) tell() {
 
 // conflict shows the disagreements.
 func (a *application) conflict(ctx context.Context) error {
-	what := "the file would revert what somebody changed since the last apply; nothing was written"
-	if a.plain && a.from == nil {
-		what = "nobody has applied this object yet, and the file differs from it; nothing was written"
+	base, what := "last applied", "the file would revert what somebody changed since the last apply; nothing was written"
+	switch {
+	case a.fromVersion(a.live):
+		base, what = "version "+a.from.ResourceVersion(), "the file and somebody else changed the same thing since version "+a.from.ResourceVersion()+"; nothing was written"
+	case a.plain:
+		base, what = "", "nobody has applied this object yet, and the file differs from it; nothing was written"
 	}
 	c := &conflictError{
 		object: a.conn.ConfigMaps(a.m.Namespace()).Object(a.m.Name()).Object(), server: a.conn.Target().String(), what: a.m.where() + ": " + what,
@@ -285,8 +298,8 @@ func (a *application) conflict(ctx context.Context) error {
 	find := newOrigins(a.conn, a.live)
 	for _, d := range a.drifts {
 		var sides []sideValue
-		if !a.plain || a.from != nil {
-			sides = append(sides, sideValue{"last applied", d.Base, ""})
+		if base != "" {
+			sides = append(sides, sideValue{base, d.Base, ""})
 		}
 		sides = append(sides, sideValue{"file", d.File, ""}, sideValue{"live", d.Live, find.of(ctx, d.Field)})
 		c.add(d.Field, sides...)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"example.com/cmctl/pkg/client"
 	"example.com/cmctl/pkg/retry"
@@ -82,11 +83,11 @@ func (o *createOptions) documents(conn *connection) ([]types.Document, []error) 
 		return []types.Document{doc}, nil
 	}
 	manifests, errs := readManifests(o.files, o.In)
+	manifests, misplaced := conn.placeAll(manifests)
+	errs = append(errs, misplaced...)
 	var docs []types.Document
 	for _, m := range manifests {
-		switch err := conn.place(m); {
-		case err != nil:
-			errs = append(errs, err)
+		switch {
 		case len(m.Problems(false)) > 0:
 			for _, p := range m.Problems(false) {
 				errs = append(errs, fmt.Errorf("%s: %s", m.where(), p.Message))
@@ -120,8 +121,7 @@ func (o *createOptions) create(ctx context.Context, conn *connection, doc types.
 	if o.dryRun != "none" {
 		suffix = " (dry run)"
 	}
-	fmt.Fprintf(o.Out, "configmap/%s created%s\n", doc.Name(), suffix)
-	return nil
+	return o.say("configmap/%s created%s", doc.Name(), suffix)
 }
 
 // contains tells whether found has everything that was asked for.
@@ -133,6 +133,29 @@ func contains(found, asked types.Document) bool {
 		}
 	}
 	return true
+}
+
+// placeAll gives manifests their namespaces and refuses those that can't have
+// one, and objects that are given twice: the second would undo the first.
+func (c *connection) placeAll(manifests []manifest) (placed []manifest, errs []error) {
+	first := map[string]manifest{}
+	twice := map[string]bool{}
+	for _, m := range manifests {
+		if err := c.place(m); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		key := m.Namespace() + "/" + m.Name()
+		if before, ok := first[key]; ok {
+			twice[key] = true
+			errs = append(errs, fmt.Errorf("%s: %q is given twice, here and at %s; nothing was written of it", m.where(), m.Name(), before.where()))
+			continue
+		}
+		first[key] = m
+		placed = append(placed, m)
+	}
+	placed = slices.DeleteFunc(placed, func(m manifest) bool { return twice[m.Namespace()+"/"+m.Name()] })
+	return placed, errs
 }
 
 // place gives a manifest the namespace to write it to: its own, else the one

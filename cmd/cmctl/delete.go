@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"example.com/cmctl/pkg/retry"
 	"github.com/spf13/cobra"
@@ -63,11 +62,9 @@ func (o *deleteOptions) run(ctx context.Context) error {
 	if len(o.files) > 0 {
 		manifests, faults := readManifests(o.files, o.In)
 		errs = append(errs, faults...)
+		manifests, misplaced := conn.placeAll(manifests)
+		errs = append(errs, misplaced...)
 		for _, m := range manifests {
-			if err := conn.place(m); err != nil {
-				errs = append(errs, err)
-				continue
-			}
 			errs = o.collect(errs, o.delete(ctx, conn, m.Namespace(), m.Name()))
 		}
 	}
@@ -91,9 +88,7 @@ func (o *deleteOptions) delete(ctx context.Context, conn *connection, namespace,
 		return conn.explain(namespace, name, err)
 	}
 	if o.output == "name" {
-		fmt.Fprintf(o.Out, "configmap/%s\n", name)
-		return nil
+		return o.say("configmap/%s", name)
 	}
-	fmt.Fprintf(o.Out, "configmap %q deleted from namespace %q\n", name, namespace)
-	return nil
+	return o.say("configmap %q deleted from namespace %q", name, namespace)
 }

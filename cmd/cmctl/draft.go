@@ -11,6 +11,7 @@ import (
 type draft struct {
 	path  string
 	shown []byte
+	left  bool // it stays whatever happens
 }
 
 func newDraft(name string, shown []byte) (*draft, error) {
@@ -41,29 +42,35 @@ func (d *draft) read() ([]byte, error) {
 // changed tells whether there is work of the person in it.
 func (d *draft) changed() bool {
 	text, err := d.read()
-	return err == nil && !bytes.Equal(text, d.shown)
+	return err == nil && !bytes.Equal(text, d.shown) && len(bytes.TrimSpace(text)) > 0
 }
 
-func (d *draft) remove() { os.Remove(d.path) }
+func (d *draft) remove() {
+	if !d.left {
+		os.Remove(d.path)
+	}
+}
 
-// keptError adds to an error where the person's text is.
+// leave keeps the file for an editor that may still have it open.
+func (d *draft) leave() { d.left = true }
+
+// keptError adds to an error where the person's text is. report says it, after
+// all that went wrong.
 type keptError struct {
-	path string
-	err  error
+	path  string
+	where string // the flags that name the same server and namespace
+	err   error
 }
 
-func (e *keptError) Error() string {
-	return fmt.Sprintf("%v\nyour text is kept in %s", e.err, e.path)
-}
-
+func (e *keptError) Error() string { return e.err.Error() }
 func (e *keptError) Unwrap() error { return e.err }
 
 // settle is what becomes of the draft when the edit ends with err: it is kept
 // and named if there is work in it that the server didn't take.
-func (d *draft) settle(err error) error {
+func (d *draft) settle(err error, where string) error {
 	if err == nil || !d.changed() {
 		d.remove()
 		return err
 	}
-	return &keptError{path: d.path, err: err}
+	return &keptError{path: d.path, where: where, err: err}
 }

@@ -5,10 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	"example.com/cmctl/pkg/retry"
 	"example.com/cmctl/pkg/types"
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 type editOptions struct {
@@ -67,14 +70,17 @@ func (o *editOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return d.settle(o.edit(ctx, conn, d, base, start))
+	return d.settle(o.edit(ctx, conn, d, base, start), conn.where)
 }
 
 // showForEdit is the text that the person gets, and the document which that
 // text says: what changed is found by comparing with that one, so that whatever
 // the text can't show counts as untouched.
 func showForEdit(doc types.Document) (base types.Document, text []byte, err error) {
-	clean := doc.Clone()
+	// The record of the last apply is no text of a person's: a substitution
+	// through the whole file would change it too, and apply would then take
+	// the edit for something that was applied.
+	clean, _ := withoutRecord(doc)
 	clean.SetMeta("managedFields", nil)
 	if text, err = asYAML(clean); err != nil {
 		return nil, nil, err
@@ -90,6 +96,7 @@ func showForEdit(doc types.Document) (base types.Document, text []byte, err erro
 
 // edit opens the editor and writes what the person made.
 func (o *editOptions) edit(ctx context.Context, conn *connection, d *draft, base, start types.Document) error {
+	opened := o.now()
 	if err := o.openEditor(d.path); err != nil {
 		return err
 	}
@@ -102,6 +109,10 @@ func (o *editOptions) edit(ctx context.Context, conn *connection, d *draft, base
 	}
 	if bytes.Equal(text, d.shown) {
 		o.note("Edit cancelled: nothing was changed.")
+		if o.now().Sub(opened) < hasty {
+			d.leave()
+			o.note("The editor returned at once. If it opened a window of its own, it needs the flag that makes it wait (code --wait, subl -w, gvim -f).\nWhat you save there is in %s; write it with: cmctl apply -f %s%s", d.path, d.path, conn.where)
+		}
 		return nil
 	}
 	mine, err := parseEdited(d.path, text, base)
@@ -109,11 +120,14 @@ func (o *editOptions) edit(ctx context.Context, conn *connection, d *draft, base
 		return err
 	}
 	if len(types.Diff(base, mine)) == 0 {
-		o.note("Edit cancelled: nothing was changed but the layout.")
+		o.note("Edit cancelled: nothing was changed but the layout, or what only the server sets.")
 		return nil
 	}
 	return o.write(ctx, conn, base, mine, start)
 }
+
+// hasty is how soon an editor returns in which nobody can have edited.
+const hasty = time.Second
 
 // parseEdited reads the person's text and refuses what can't be meant.
 func parseEdited(path string, text []byte, base types.Document) (types.Document, error) {
@@ -124,7 +138,7 @@ func parseEdited(path string, text []byte, base types.Document) (types.Document,
 	if len(docs) > 1 {
 		return nil, &faultError{path, docs[1].line, "a second document begins here; edit writes one object"}
 	}
-	found, faults := parseManifests(path, text)
+	found, faults := parseManifests(path, text, base)
 	switch {
 	case len(faults) > 0:
 		return nil, oneOrMany(faults)
@@ -151,12 +165,15 @@ func parseEdited(path string, text []byte, base types.Document) (types.Document,
 // again on a fresh copy.
 func (o *editOptions) write(ctx context.Context, conn *connection, base, mine, start types.Document) error {
 	object := conn.ConfigMaps(conn.namespace).Object(o.name)
-	var live types.Document
+	live, known := start, start
+	var applied []types.Change
 	edit := func(_ context.Context, fresh types.Document) (types.Document, error) {
 		live = fresh
-		m := types.Merge(base, mine, fresh)
-		if fresh.ResourceVersion() != start.ResourceVersion() {
-			o.reapplied(m)
+		bare, restore := withoutRecord(fresh)
+		m := types.Merge(base, mine, bare)
+		if fresh.ResourceVersion() != known.ResourceVersion() {
+			o.reapplied(known, m, bare)
+			known = fresh
 		}
 		switch {
 		case len(m.Conflicts) > 0:
@@ -164,6 +181,8 @@ func (o *editOptions) write(ctx context.Context, conn *connection, base, mine, s
 		case len(m.Applied) == 0:
 			return nil, retry.ErrUnchanged
 		}
+		applied = m.Applied
+		restore(m.Document)
 		return m.Document, nil
 	}
 	res, err := retry.UpdateFrom(ctx, object, start, edit, o.retryOptions(o.progress(object)))
@@ -172,22 +191,53 @@ func (o *editOptions) write(ctx context.Context, conn *connection, base, mine, s
 	case o.landedAndGone(err):
 	case err != nil && !unknownOutcome(err) && errors.As(err, &both):
 		return o.editConflict(ctx, conn, start, live, both.Conflicts)
+	case apierrors.IsNotFound(err) && !unknownOutcome(err):
+		return &deletedError{object: object.Object(), server: conn.Target().String(), err: err}
 	case err != nil:
 		return conn.explain(conn.namespace, o.name, err)
 	case res.Outcome == retry.Unchanged:
 		o.note("Nothing to write: the object has all of your changes already.")
 		return nil
+	default:
+		if err := stored(res.Object, live, applied); err != nil {
+			return conn.explain(conn.namespace, o.name, err)
+		}
 	}
-	fmt.Fprintf(o.Out, "configmap/%s edited\n", o.name)
-	return nil
+	return o.say("configmap/%s edited", o.name)
 }
+
+// stored checks that the server kept what it was sent: one that doesn't know a
+// field drops it and reports a success.
+func stored(got, sentOn types.Document, changes []types.Change) error {
+	if got.ResourceVersion() != sentOn.ResourceVersion() {
+		return nil
+	}
+	names := make([]string, len(changes))
+	for i, c := range changes {
+		names[i] = c.Field.String()
+	}
+	return fmt.Errorf("the server accepted the write and stored nothing of it (%s): it doesn't keep these fields", strings.Join(names, ", "))
+}
+
+// deletedError says that the object went away while a person edited it.
+type deletedError struct {
+	object string
+	server string
+	err    error
+}
+
+func (e *deletedError) Error() string {
+	return fmt.Sprintf("%s on %s was deleted while you edited it; nothing was written", e.object, e.server)
+}
+
+func (e *deletedError) Unwrap() error { return e.err }
 
 func (o *editOptions) editConflict(ctx context.Context, conn *connection, start, live types.Document, conflicts []types.Conflict) error {
 	c := &conflictError{
 		object: conn.ConfigMaps(conn.namespace).Object(o.name).Object(),
 		server: conn.Target().String(),
 		what:   "you and somebody else changed the same thing; nothing was written",
-		next:   fmt.Sprintf("run 'cmctl edit %s -n %s' again to decide on the fresh object", o.name, conn.namespace),
+		next:   fmt.Sprintf("run 'cmctl edit %s%s' again to decide on the fresh object", o.name, conn.where),
 	}
 	find := newOrigins(conn, live)
 	for _, f := range conflicts {

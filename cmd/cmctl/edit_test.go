@@ -67,7 +67,7 @@ func FuzzManifests(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		lines := bytes.Count(text, []byte("\n")) + bytes.Count(text, []byte("\r")) + 1
-		found, faults := parseManifests("f.yaml", text)
+		found, faults := parseManifests("f.yaml", text, nil)
 		for _, m := range found {
 			if m.Name() == "" || m.Kind() != "ConfigMap" {
 				t.Errorf("taken without a name or kind: %v", m.Document)

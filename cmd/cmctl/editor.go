@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"syscall"
 
 	"mvdan.cc/sh/v3/shell"
 )
@@ -57,7 +58,14 @@ func (f *factory) openEditor(path string) error {
 	}
 	cmd := exec.Command(words[0], append(words[1:], path)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = f.In, f.Out, f.Err
-	if err := f.interrupts.whileEditing(cmd.Run); err != nil {
+	err = f.interrupts.whileEditing(cmd.Run)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() && status.Signal() == syscall.SIGINT {
+			return &interruptedError{fmt.Errorf("the editor %q was ended with Ctrl-C; nothing was written", words[0])}
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("the editor %q failed: %w", words[0], err)
 	}
 	return nil

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 
 	"example.com/cmctl/pkg/client"
@@ -60,11 +62,37 @@ func oneOrMany(errs []error) error {
 // objectError says which object of which server an error is about.
 type objectError struct {
 	object string
+	name   string
 	server string
 	err    error
 }
 
-func (e *objectError) Error() string { return e.object + " on " + e.server + ": " + e.err.Error() }
+// Error adds what the inner text doesn't say already.
+func (e *objectError) Error() string {
+	text := e.err.Error()
+	for _, name := range []string{"configmaps ", "ConfigMap "} {
+		if rest, ok := strings.CutPrefix(text, name+strconv.Quote(e.name)+" "); ok {
+			text = rest
+		}
+	}
+	object, server := e.object, ""
+	if strings.Contains(text, e.object) {
+		object = ""
+	}
+	if !strings.Contains(text, e.server) {
+		server = e.server
+	}
+	switch {
+	case object != "" && server != "":
+		return object + " on " + server + ": " + text
+	case object != "":
+		return object + ": " + text
+	case server != "":
+		return text + " (server " + server + ")"
+	}
+	return text
+}
+
 func (e *objectError) Unwrap() error { return e.err }
 
 // exitCode is the one place that turns an error into an exit code. Several
@@ -131,19 +159,48 @@ func statusCode(err error) int {
 // errInterrupted marks what failed because the person ended it.
 var errInterrupted = errors.New("interrupted")
 
+// interruptedError is what failed once the person ended the program.
+type interruptedError struct{ err error }
+
+func (e *interruptedError) Error() string {
+	if e.err == context.Canceled {
+		return "interrupted"
+	}
+	return "interrupted: " + e.err.Error()
+}
+
+func (e *interruptedError) Unwrap() []error { return []error{errInterrupted, e.err} }
+
 // report prints an error for a person: what was tried, on what, and what to do
-// next.
+// next, which is said once for all that fail alike.
 func report(w io.Writer, err error) {
-	if many := manyError(nil); errors.As(err, &many) {
-		for _, err := range many {
-			report(w, err)
+	var hints []string
+	for _, err := range allErrors(err) {
+		fmt.Fprintf(w, "error: %s\n", err)
+		if h := hint(err); h != "" && !slices.Contains(hints, h) {
+			hints = append(hints, h)
 		}
-		return
 	}
-	fmt.Fprintf(w, "error: %s\n", err)
-	if hint := hint(err); hint != "" {
-		fmt.Fprintf(w, "hint: %s\n", hint)
+	for _, h := range hints {
+		fmt.Fprintf(w, "hint: %s\n", h)
 	}
+	var kept *keptError
+	if errors.As(err, &kept) {
+		fmt.Fprintf(w, "your text is kept in %s; correct it there if need be, then: cmctl apply -f %s%s\n", kept.path, kept.path, kept.where)
+	}
+}
+
+// allErrors takes apart what went wrong with several objects.
+func allErrors(err error) []error {
+	many := manyError(nil)
+	if !errors.As(err, &many) {
+		return []error{err}
+	}
+	var all []error
+	for _, e := range many {
+		all = append(all, allErrors(e)...)
+	}
+	return all
 }
 
 // hint is what to do next, where the error's text doesn't say it.
@@ -159,8 +216,10 @@ func hint(err error) string {
 		return "others keep writing this object; try again, or raise --max-attempts"
 	case errors.As(err, &exhausted):
 		return "try again later, or raise --max-attempts"
-	case errors.As(err, new(*usageError)):
+	case errors.As(err, new(*usageError)) && !strings.Contains(err.Error(), "--help"):
 		return "see 'cmctl --help'"
+	case errors.As(err, new(*deletedError)):
+		return "" // the kept text is what to go on with
 	case apierrors.IsNotFound(err):
 		return "'cmctl get -A' lists what there is"
 	case apierrors.IsAlreadyExists(err):

@@ -13,6 +13,7 @@ import (
 	"example.com/cmctl/pkg/retry"
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // factory holds what the commands share. It reads the settings before a command
@@ -63,17 +64,16 @@ func (f *factory) load() error {
 	}
 	path, explicit := f.settings.GetString("config"), true
 	if path == "" {
-		folder, err := os.UserConfigDir()
-		if err != nil {
-			return nil // no home: no file
+		explicit = false
+		// Without a home there is no file.
+		if folder, err := os.UserConfigDir(); err == nil {
+			path = filepath.Join(folder, "cmctl", "config.yaml")
 		}
-		path, explicit = filepath.Join(folder, "cmctl", "config.yaml"), false
 	}
-	if err := f.readFile(path); err != nil {
-		if errors.Is(err, os.ErrNotExist) && !explicit {
-			return nil
+	if path != "" {
+		if err := f.readFile(path); err != nil && (explicit || !errors.Is(err, os.ErrNotExist)) {
+			return usagef("settings file %s: %v", path, err)
 		}
-		return usagef("settings file %s: %v", path, err)
 	}
 	return f.checkSettings()
 }
@@ -94,10 +94,17 @@ func (f *factory) readFile(path string) error {
 
 func (f *factory) checkSettings() error {
 	if n := f.settings.GetInt("max-attempts"); n < 1 {
-		return usagef("--max-attempts must be at least 1, not %q", f.settings.GetString("max-attempts"))
+		return usagef("the setting max-attempts must be a number of at least 1, not %q", f.settings.GetString("max-attempts"))
 	}
-	if f.settings.GetDuration("request-timeout") <= 0 {
-		return usagef("--request-timeout must be a positive duration such as 30s, not %q", f.settings.GetString("request-timeout"))
+	// Through the text: viper reads a bare number as nanoseconds.
+	text := f.settings.GetString("request-timeout")
+	if d, err := time.ParseDuration(text); err != nil || d <= 0 {
+		return usagef("the setting request-timeout must be a positive duration such as 30s, not %q", text)
+	}
+	if ns := f.settings.GetString("namespace"); ns != "" {
+		if problems := validation.IsDNS1123Label(ns); len(problems) > 0 {
+			return usagef("%q can't be a namespace: %s", ns, strings.Join(problems, "; "))
+		}
 	}
 	return nil
 }
@@ -147,7 +154,8 @@ func (f *factory) target() (*client.Target, error) {
 type connection struct {
 	*client.Client
 	namespace string
-	explicit  bool // the namespace was asked for, not assumed
+	explicit  bool   // the namespace was given on the command line
+	where     string // the flags that name this server and namespace again
 }
 
 // connect makes the client of one verb. It sends nothing yet.
@@ -172,14 +180,26 @@ func (f *factory) connect(verb string) (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	namespace, explicit := f.settings.GetString("namespace"), true
+	namespace := f.settings.GetString("namespace")
 	if namespace == "" {
-		namespace, explicit = target.Namespace(), false
+		namespace = target.Namespace()
 	}
 	if namespace == "" {
 		namespace = "default"
 	}
-	return &connection{Client: c, namespace: namespace, explicit: explicit}, nil
+	return &connection{Client: c, namespace: namespace, explicit: f.source("namespace") == 3, where: f.where()}, nil
+}
+
+// where repeats the flags that chose the server and the namespace, so that a
+// command which a message proposes goes to the same place.
+func (f *factory) where() string {
+	text := ""
+	for _, name := range []string{"server", "kubeconfig", "context", "namespace"} {
+		if f.source(name) == 3 {
+			text += " --" + name + "=" + f.settings.GetString(name)
+		}
+	}
+	return text
 }
 
 // explain adds the object and the server to an error that lacks them.
@@ -187,12 +207,20 @@ func (c *connection) explain(namespace, name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &objectError{object: c.ConfigMaps(namespace).Object(name).Object(), server: c.Target().String(), err: err}
+	return &objectError{object: c.ConfigMaps(namespace).Object(name).Object(), name: name, server: c.Target().String(), err: err}
 }
 
 // retryOptions are the caps that the settings give.
 func (f *factory) retryOptions(observe func(retry.Event)) retry.Options {
 	return retry.Options{MaxAttempts: f.settings.GetInt("max-attempts"), Observe: observe}
+}
+
+// say writes a line of result to stdout.
+func (f *factory) say(format string, args ...any) error {
+	if _, err := fmt.Fprintf(f.Out, format+"\n", args...); err != nil {
+		return fmt.Errorf("it is done, but the result can't be printed: %w", err)
+	}
+	return nil
 }
 
 // note tells the person something on stderr; stdout is for data alone.

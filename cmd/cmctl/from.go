@@ -29,6 +29,8 @@ func (f *fromFlags) add(flags *pflag.FlagSet) {
 
 func (f *fromFlags) given() bool { return len(f.literals)+len(f.files)+len(f.envFiles) > 0 }
 
+const literalOrigin = "--from-literal"
+
 // collector gathers keys and refuses one that is given twice.
 type collector struct {
 	doc    types.Document
@@ -44,7 +46,7 @@ func (f *fromFlags) fill(doc types.Document, note func(string, ...any)) error {
 		if !ok || key == "" {
 			return usagef("--from-literal takes KEY=VALUE, not %q", literal)
 		}
-		if err := c.add(key, []byte(value), "--from-literal"); err != nil {
+		if err := c.add(key, []byte(value), literalOrigin); err != nil {
 			return err
 		}
 	}
@@ -63,7 +65,11 @@ func (f *fromFlags) fill(doc types.Document, note func(string, ...any)) error {
 
 func (c *collector) add(key string, value []byte, origin string) error {
 	if problems := validation.IsConfigMapKey(key); len(problems) > 0 {
-		return usagef("%s: %q can't be a key: %s; give another with --from-file=KEY=PATH", origin, key, badKey(key))
+		remedy := ""
+		if origin != literalOrigin {
+			remedy = "; give another with --from-file=KEY=PATH"
+		}
+		return usagef("%s: %q can't be a key: %s%s", origin, key, badKey(key), remedy)
 	}
 	if before, ok := c.origin[key]; ok {
 		return usagef("key %q is given twice: by %s and by %s", key, before, origin)

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -55,10 +56,14 @@ func serverWords(err error) string {
 	return text
 }
 
-// reapplied tells what a merge kept of others' work and made again of ours.
-func (f *factory) reapplied(m types.Merged) {
-	for _, c := range m.Theirs {
-		f.note("  kept theirs:   %s: %s -> %s", c.Field, quote(c.From), quote(c.To))
+// reapplied tells what a merge kept of others' work since the copy known
+// before, and what it made again of ours.
+func (f *factory) reapplied(known types.Document, m types.Merged, live types.Document) {
+	before, _ := withoutRecord(known)
+	for _, c := range types.Diff(before, live) {
+		if slices.ContainsFunc(m.Theirs, func(t types.Change) bool { return t.Field == c.Field }) {
+			f.note("  kept theirs:   %s: %s -> %s", c.Field, quote(c.From), quote(c.To))
+		}
 	}
 	for _, c := range m.Already {
 		f.note("  same on both:  %s: %s -> %s", c.Field, quote(c.From), quote(c.To))

@@ -22,9 +22,12 @@ func run(ctx context.Context, args []string, s streams, i *interrupts) int {
 	f := newFactory(s, i)
 	root := newRoot(f)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	err := knownCommand(root, args)
+	if err == nil {
+		err = root.ExecuteContext(ctx)
+	}
 	if err != nil && i.interrupted() {
-		err = fmt.Errorf("%w: %w", errInterrupted, err)
+		err = &interruptedError{err}
 	}
 	if err != nil {
 		report(s.Err, err)
@@ -35,8 +38,9 @@ func run(ctx context.Context, args []string, s streams, i *interrupts) int {
 // newRoot is the whole command tree.
 func newRoot(f *factory) *cobra.Command {
 	root := &cobra.Command{
-		Use:   "cmctl",
-		Short: "Read and write ConfigMaps without losing an update",
+		Use:     "cmctl",
+		Version: version(),
+		Short:   "Read and write ConfigMaps without losing an update",
 		Long: `cmctl reads and writes ConfigMaps of cmserver or of any Kubernetes API server.
 
 Every write is made from a version that was read. Where somebody else wrote
@@ -58,17 +62,8 @@ overloaded or outcome unknown, 130 interrupted.`,
 
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return nil
-			}
-			message := fmt.Sprintf("unknown command %q", args[0])
-			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-				message += "; did you mean " + strings.Join(near, " or ") + "?"
-			}
-			return &usageError{message}
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args:          unknownCommand,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetIn(f.In)
 	root.SetOut(f.Out)
@@ -82,6 +77,32 @@ overloaded or outcome unknown, 130 interrupted.`,
 		newGet(f), newCreate(f), newApply(f), newEdit(f), newDelete(f), newVersion(f),
 	)
 	return root
+}
+
+// knownCommand refuses a command that there is not before its flags are looked
+// at, whose fault they would seem to be.
+func knownCommand(root *cobra.Command, args []string) error {
+	if len(args) > 1 && args[0] == "help" {
+		args = args[1:]
+	}
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") || strings.HasPrefix(args[0], "__") || args[0] == "help" || args[0] == "completion" {
+		return nil
+	}
+	if cmd, _, err := root.Find(args[:1]); err == nil && cmd != root {
+		return nil
+	}
+	return unknownCommand(root, args)
+}
+
+func unknownCommand(root *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	message := fmt.Sprintf("unknown command %q", args[0])
+	if near := root.SuggestionsFor(args[0]); len(near) > 0 {
+		message += "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return &usageError{message}
 }
 
 // noArgs refuses operands with a usage error.

@@ -104,14 +104,16 @@ var serverFields = []string{"uid", "resourceVersion", "generation", "creationTim
 	"deletionGracePeriodSeconds", "selfLink", "managedFields"}
 
 // DropServerFields removes what only the server sets and returns the names of
-// the fields that were there.
+// the fields that had a value.
 func (d Document) DropServerFields() []string {
 	var dropped []string
 	meta, _ := d["metadata"].(map[string]any)
 	for _, f := range serverFields {
-		if _, ok := meta[f]; ok {
+		if v, ok := meta[f]; ok {
 			delete(meta, f)
-			dropped = append(dropped, "metadata."+f)
+			if v != nil {
+				dropped = append(dropped, "metadata."+f)
+			}
 		}
 	}
 	if _, ok := d["status"]; ok {

@@ -112,7 +112,7 @@ func TestDropServerFieldsNamesWhatItDropped(t *testing.T) {
 	d := parse(t, `{"kind":"ConfigMap","metadata":{"name":"flags","labels":{"a":"1"},"uid":"u","resourceVersion":"7","generation":1,
 		"creationTimestamp":null,"deletionTimestamp":"x","deletionGracePeriodSeconds":0,"selfLink":"/","managedFields":[]},"status":{}}`)
 	got := strings.Join(d.DropServerFields(), " ")
-	want := "metadata.uid metadata.resourceVersion metadata.generation metadata.creationTimestamp metadata.deletionTimestamp" +
+	want := "metadata.uid metadata.resourceVersion metadata.generation metadata.deletionTimestamp" +
 		" metadata.deletionGracePeriodSeconds metadata.selfLink metadata.managedFields status"
 	if got != want {
 		t.Errorf("dropped %s", got)

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+
+	"example.com/cmctl/pkg/types"
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+)
+
+// document is one of the documents of a stream. The text is preceded by as many
+// empty lines as stand before it in the file, so that a parser's line numbers
+// are the file's.
+type document struct {
+	line int // where its text begins, from 1
+	text []byte
+}
+
+// splitDocuments cuts a YAML stream at its document markers. A marker at the
+// start of a line ends a block scalar too, so that no parsing is needed.
+func splitDocuments(text []byte) []document {
+	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
+	var docs []document
+	begin, line := 0, 1
+	cut := func(end, nextBegin, nextLine int) {
+		if len(bytes.TrimSpace(text[begin:end])) > 0 {
+			blank := bytes.Repeat([]byte("\n"), line-1)
+			docs = append(docs, document{line: firstLine(text[begin:end], line), text: append(blank, text[begin:end]...)})
+		}
+		begin, line = nextBegin, nextLine
+	}
+	at, n := 0, 0
+	for l := range bytes.Lines(text) {
+		n++
+		bare := bytes.TrimRight(l, "\r\n")
+		switch {
+		case bytes.Equal(bare, []byte("...")):
+			cut(at, at+len(l), n+1)
+		case isMarker(bare) && !onlyDirectives(text[begin:at]):
+			cut(at, at, n)
+		}
+		at += len(l)
+	}
+	cut(len(text), len(text), n)
+	return docs
+}
+
+func isMarker(line []byte) bool {
+	return bytes.HasPrefix(line, []byte("---")) && (len(line) == 3 || line[3] == ' ' || line[3] == '\t')
+}
+
+// onlyDirectives is true for lines that belong to the document after the next
+// marker: a %YAML directive, with comments around it.
+func onlyDirectives(text []byte) bool {
+	directive := false
+	for l := range bytes.Lines(text) {
+		l = bytes.TrimSpace(l)
+		switch {
+		case len(l) == 0 || l[0] == '#':
+		case l[0] == '%':
+			directive = true
+		default:
+			return false
+		}
+	}
+	return directive
+}
+
+// firstLine is the number of the first line that is neither blank, comment nor
+// marker.
+func firstLine(text []byte, line int) int {
+	first := line
+	for l := range bytes.Lines(text) {
+		l = bytes.TrimSpace(l)
+		if len(l) > 0 && l[0] != '#' && l[0] != '%' && !bytes.Equal(l, []byte("---")) {
+			return first
+		}
+		first++
+	}
+	return line
+}
+
+// parseDocuments decodes one YAML document, or the JSON values one after the
+// other that stand in its place; none if there is nothing in it. JSON is read as
+// what it is: as YAML its strings would mean something else (U+2028 breaks a
+// line there, \/ is unknown). A key given twice is an error.
+func parseDocuments(text []byte) ([]types.Document, error) {
+	if start := bytes.TrimLeft(text, " \t\r\n"); len(start) > 0 && start[0] == '{' {
+		if docs, err := parseJSON(start); err == nil || errors.As(err, new(*repeatedKeyError)) {
+			return docs, err
+		}
+		// A YAML flow map, or broken: YAML's parser tells the line.
+	}
+	doc, err := parseYAML(text)
+	if doc == nil {
+		return nil, err
+	}
+	return []types.Document{doc}, nil
+}
+
+// repeatedKeyError is a key that a JSON object has twice.
+type repeatedKeyError struct{ message string }
+
+func (e *repeatedKeyError) Error() string { return e.message }
+
+func parseJSON(text []byte) (docs []types.Document, err error) {
+	for dec := json.NewDecoder(bytes.NewReader(text)); ; {
+		var raw json.RawMessage
+		switch err := dec.Decode(&raw); {
+		case errors.Is(err, io.EOF):
+			return docs, nil
+		case err != nil:
+			return nil, err
+		}
+		var strict map[string]any
+		repeated, err := kjson.UnmarshalStrict(raw, &strict)
+		if err != nil {
+			return nil, err
+		}
+		if len(repeated) > 0 {
+			return nil, &repeatedKeyError{repeated[0].Error()}
+		}
+		doc, err := types.ParseDocument(raw)
+		if err != nil {
+			return nil, err
+		}
+		docs = append(docs, doc)
+	}
+}
+
+// parseYAML decodes one YAML document; nil without an error if there is nothing
+// in it.
+func parseYAML(text []byte) (types.Document, error) {
+	asJSON, err := yaml.YAMLToJSONStrict(text)
+	if err != nil {
+		return nil, err
+	}
+	if bytes.Equal(bytes.TrimSpace(asJSON), []byte("null")) {
+		return nil, nil
+	}
+	if asJSON[0] != '{' {
+		return nil, errors.New("a manifest is a map with apiVersion, kind, metadata and data, and this is not a map")
+	}
+	return types.ParseDocument(asJSON)
+}
+
+// yamlFault takes the line and the plain message out of the YAML library's
+// error; a fault without a line is put where the document begins.
+func yamlFault(file string, err error, begin int) *faultError {
+	if errors.As(err, new(*repeatedKeyError)) {
+		return &faultError{file, begin, err.Error()}
+	}
+	text := strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")
+	text = strings.TrimSpace(strings.TrimPrefix(text, "yaml: "))
+	text = strings.TrimSpace(strings.TrimPrefix(text, "unmarshal errors:"))
+	line := begin
+	if rest, ok := strings.CutPrefix(text, "line "); ok {
+		if number, message, ok := strings.Cut(rest, ": "); ok {
+			if n, err := strconv.Atoi(number); err == nil {
+				line, text = n, message
+			}
+		}
+	}
+	if strings.HasPrefix(text, "did not find expected") {
+		line++ // the library counts these from 0, and all others from 1
+	}
+	return &faultError{file, line, "not valid YAML: " + text}
+}
