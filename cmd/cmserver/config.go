@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -70,6 +71,9 @@ func loadConfig(flags *pflag.FlagSet) (config, error) {
 	if err := readFile(v, v.GetString(configFlag), flags); err != nil {
 		return config{}, err
 	}
+	if err := checkTypes(v, flags); err != nil {
+		return config{}, err
+	}
 	var c config
 	if err := v.Unmarshal(&c); err != nil {
 		return config{}, fmt.Errorf("a setting has the wrong type: %w", err)
@@ -82,6 +86,31 @@ func loadConfig(flags *pflag.FlagSet) (config, error) {
 	}
 	return c, c.validate()
 }
+
+// checkTypes tries every setting as its flag would be read, wherever it comes
+// from: a bare number is no duration, and the name of a wrong one is told.
+func checkTypes(v *viper.Viper, flags *pflag.FlagSet) error {
+	var errs []error
+	flags.VisitAll(func(f *pflag.Flag) {
+		var err error
+		text := v.GetString(f.Name)
+		switch f.Value.Type() {
+		case "duration":
+			_, err = time.ParseDuration(text)
+		case "bool":
+			_, err = strconv.ParseBool(text)
+		case "int", "int64":
+			_, err = strconv.ParseInt(text, 0, 64)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("the setting %s can't be %q: it takes a %s", f.Name, text, example[f.Value.Type()]))
+		}
+	})
+	return errors.Join(errs...)
+}
+
+// example says what a setting of a type takes.
+var example = map[string]string{"duration": "duration such as 30s", "bool": "true or false", "int": "number", "int64": "number"}
 
 // readFile reads the configuration file. Only one that was named must exist.
 func readFile(v *viper.Viper, path string, flags *pflag.FlagSet) error {

@@ -3,7 +3,8 @@
 //	cmserver --listen 127.0.0.1:8080 --data-dir ./data
 //
 // It runs in the foreground until SIGTERM or SIGINT, answers what is under way,
-// and ends with 0. A second signal ends it at once.
+// and ends with 0. A second signal, from a person who can't wait, ends it at
+// once.
 package main
 
 import (
@@ -12,20 +13,28 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
+
+// impatience is how long after the first signal another one means a second wish.
+const impatience = time.Second
 
 func main() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	// Room for both signals, so that none is missed between the two reads.
-	signals := make(chan os.Signal, 2)
+	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		<-signals
+		first := time.Now()
 		cancel()
-		<-signals
-		fmt.Fprintln(os.Stderr, "cmserver: ended by a second signal, requests under way were cut off")
-		os.Exit(1)
+		for range signals {
+			// Supervisors signal a process and its group: one wish, two signals.
+			if time.Since(first) > impatience {
+				fmt.Fprintln(os.Stderr, "cmserver: ended by a second signal; a request that was under way was cut off")
+				os.Exit(1)
+			}
+		}
 	}()
 
 	err := run(ctx, os.Args[1:], streams{out: os.Stdout, err: os.Stderr})

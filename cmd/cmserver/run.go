@@ -122,7 +122,9 @@ func (c config) openStore(log *slog.Logger) (*local.Store, error) {
 	})
 	switch {
 	case errors.Is(err, store.ErrLocked), errors.Is(err, store.ErrNewerFormat):
-		return nil, fmt.Errorf("%w (--data-dir %s)", err, c.DataDir)
+		return nil, err
+	case errors.Is(err, store.ErrDamaged):
+		return nil, fmt.Errorf("%w; the server does not start on it: put a good copy of the directory in its place", err)
 	case err != nil:
 		return nil, fmt.Errorf("data directory %s can't be used, --data-dir chooses another: %w", c.DataDir, err)
 	}

@@ -214,6 +214,8 @@ func TestWhatCannotStart(t *testing.T) {
 		{"missing file", []string{"--in-memory", "--config", file + ".not"}, 2, []string{file + ".not"}},
 		{"unknown setting", []string{"--in-memory", "--config", "unknown"}, 2, []string{`unknown setting "data-dri"`, "data-dir"}},
 		{"file that is not YAML", []string{"--in-memory", "--config", "broken"}, 2, []string{file}},
+		{"duration without a unit", []string{"--in-memory", "--config", "bare"}, 2, []string{"request-timeout", `"5"`, "30s"}},
+		{"damaged data", []string{"--listen", "127.0.0.1:0", "--data-dir", damagedData(t)}, 1, []string{"stored data is damaged", "good copy"}},
 		{"setting of the wrong type", []string{"--in-memory", "--config", "wrong"}, 2, []string{"history-limit"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -221,6 +223,8 @@ func TestWhatCannotStart(t *testing.T) {
 				switch arg {
 				case "unknown":
 					c.args[i] = write("data-dri: x\n")
+				case "bare":
+					c.args[i] = write("request-timeout: 5\n")
 				case "broken":
 					c.args[i] = write("a: [\n")
 				case "wrong":
@@ -238,6 +242,23 @@ func TestWhatCannotStart(t *testing.T) {
 			}
 		})
 	}
+}
+
+// damagedData is a directory of a store whose list of files is gone.
+func damagedData(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	launch(t, "--data-dir", dir).end()
+	manifests, err := filepath.Glob(filepath.Join(dir, "MANIFEST-*"))
+	if err != nil || len(manifests) == 0 {
+		t.Fatalf("no manifest in %s: %v", dir, err)
+	}
+	for _, m := range manifests {
+		if err := os.Remove(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
 }
 
 func TestVersionCommand(t *testing.T) {

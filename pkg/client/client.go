@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"runtime/debug"
 	"time"
@@ -47,6 +48,9 @@ type Client struct {
 
 // New makes a client of that server. It connects to nothing yet.
 func New(t *Target, o Options) (*Client, error) {
+	if t == nil {
+		return nil, errors.New("no target: which server is meant is for ResolveTarget to say")
+	}
 	hc, err := t.httpClient()
 	if err != nil {
 		return nil, err

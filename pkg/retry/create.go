@@ -139,12 +139,15 @@ func create[T any](ctx context.Context, l *loop, t Creator[T], obj T, want bool)
 				return birth[T]{}, err
 			}
 			continue
-		case kind == delayed:
+		case kind == delayed && (l.met || !errors.As(err, new(*UnsentError))):
+			l.met = true
 			if err := l.postponed(ctx, err); err != nil {
 				return birth[T]{}, err
 			}
 			continue
 		default:
+			// A server that was never reached is more likely not there than
+			// restarting: like a first read that fails, this ends it.
 			return birth[T]{}, err
 		}
 		b, resend, err := settleCreate(ctx, l, t, lost)

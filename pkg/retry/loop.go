@@ -19,6 +19,7 @@ type loop struct {
 	delays    int
 	sent      string // version of the last write
 	last      error  // the last answer to a write that did not succeed
+	met       bool   // the server has been reached
 	// open is set once a body may have landed and could be merged again all the
 	// same. No later failure proves that it did not land.
 	open *OutcomeUnknownError
@@ -110,6 +111,7 @@ func (l *loop) fail(err error) error {
 func read[T any](ctx context.Context, l *loop, t Target[T], settling bool) (T, error) {
 	for {
 		obj, err := t.Get(ctx)
+		l.met = l.met || !errors.As(err, new(*UnsentError))
 		if err == nil {
 			l.observe(Reread, t.Version(obj).ResourceVersion, 0, nil)
 			return obj, nil

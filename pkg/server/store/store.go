@@ -207,6 +207,9 @@ var (
 	ErrFailed = errors.New("store failed to write and takes no more writes until it is restarted")
 	// ErrLocked comes from opening a store that another process has open.
 	ErrLocked = errors.New("store is in use by another process")
+	// ErrDamaged comes from whatever meets stored data that is not what was
+	// written. A store that finds it at opening does not open.
+	ErrDamaged = errors.New("stored data is damaged")
 	// ErrNewerFormat comes from opening a store that a newer release wrote.
 	ErrNewerFormat = errors.New("store was written by a newer release")
 )

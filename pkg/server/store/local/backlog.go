@@ -99,7 +99,7 @@ func (c *chunk) read(revisions *pebble.Iterator, last store.Revision) error {
 		return err
 	}
 	if !c.full() && c.next <= last {
-		return fmt.Errorf("%w: the keys of revision %d are missing", errDamaged, c.next)
+		return fmt.Errorf("%w: the keys of revision %d are missing", store.ErrDamaged, c.next)
 	}
 	return nil
 }
@@ -125,7 +125,7 @@ func (c *chunk) addRevision(rev store.Revision, keys []store.Key) error {
 // eventAt makes the event of a version from it and the one before.
 func eventAt(it *pebble.Iterator, key store.Key, rev store.Revision) (store.Event, error) {
 	missing := func() (store.Event, error) {
-		return store.Event{}, errors.Join(it.Error(), fmt.Errorf("%w: %s at revision %d is missing", errDamaged, key, rev))
+		return store.Event{}, errors.Join(it.Error(), fmt.Errorf("%w: %s at revision %d is missing", store.ErrDamaged, key, rev))
 	}
 	if !it.SeekGE(recordKey(key, rev)) {
 		return missing()

@@ -41,7 +41,7 @@ func lockDir(fsys vfs.FS, dir string) (string, *pebble.Lock, error) {
 		return dir, lock, nil
 	}
 	if lockTaken(err) {
-		return "", nil, fmt.Errorf("open store %s: %w; stop the other cmserver, or give this one a directory of its own",
+		return "", nil, fmt.Errorf("open store %s: %w; stop the other cmserver, or give this one a directory of its own (--data-dir DIR)",
 			dir, store.ErrLocked)
 	}
 	return "", nil, fmt.Errorf("open store %s: can't write to the directory: %w", dir, err)

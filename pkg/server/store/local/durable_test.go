@@ -158,7 +158,7 @@ func TestAFailureDuringASyncIsNoSuccess(t *testing.T) {
 	before := s.State()
 	write := direct(t, s, store.Txn{Writes: []store.Record{{Key: "x", Value: []byte("1")}}})
 	<-g.entered
-	s.fail(errDamaged)
+	s.fail(store.ErrDamaged)
 	f.fail.Store(nil)
 	g.let <- struct{}{}
 	if r := <-write.done; !errors.Is(r.err, store.ErrFailed) || s.State() != before {

@@ -265,12 +265,12 @@ func TestOpenReportsADamagedRecord(t *testing.T) {
 	ok(t, closer.Close())
 	damaged[len(damaged)-5] ^= 1
 	ok(t, s.db.Set(row, damaged, nil))
-	if err := s.Check(context.Background()); !errors.Is(err, errDamaged) {
+	if err := s.Check(context.Background()); !errors.Is(err, store.ErrDamaged) {
 		t.Errorf("check: %v", err)
 	}
 	ok(t, s.Close())
 	_, err = Open(mem(fs))
-	if !errors.Is(err, errDamaged) || !strings.Contains(err.Error(), "flags at revision 2") {
+	if !errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), "flags at revision 2") {
 		t.Errorf("open: %v", err)
 	}
 }
@@ -284,7 +284,7 @@ func TestOpenRefusesARecordBeyondTheCounter(t *testing.T) {
 	ok(t, s.db.Set(metaCurrent, encodeU64(1), nil))
 	ok(t, s.Close())
 	_, err = Open(mem(fs))
-	if !errors.Is(err, errDamaged) || !strings.Contains(err.Error(), "a has revision 2") {
+	if !errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), "a has revision 2") {
 		t.Errorf("open: %v", err)
 	}
 }
@@ -292,9 +292,9 @@ func TestOpenRefusesARecordBeyondTheCounter(t *testing.T) {
 func TestDataCorruptionStopsWrites(t *testing.T) {
 	s, err := Open(Options{InMemory: true})
 	ok(t, err)
-	s.fail(errDamaged)
+	s.fail(store.ErrDamaged)
 	_, err = s.Commit(context.Background(), store.Txn{Writes: []store.Record{{Key: "a", Value: []byte("x")}}})
-	if !errors.Is(err, store.ErrFailed) || !errors.Is(err, errDamaged) {
+	if !errors.Is(err, store.ErrFailed) || !errors.Is(err, store.ErrDamaged) {
 		t.Error(err)
 	}
 	ok(t, s.Close())

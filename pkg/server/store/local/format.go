@@ -2,7 +2,6 @@ package local
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash/crc32"
 	"maps"
@@ -65,8 +64,6 @@ var (
 	metaCompacted = []byte("mcompacted")
 
 	castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-	errDamaged = errors.New("damaged data on disk")
 )
 
 // recordKey is where the version rev of key is kept.
@@ -93,11 +90,11 @@ func recordsEnd(key store.Key) []byte {
 func splitRecordKey(b []byte) (store.Key, store.Revision, error) {
 	n := len(b) - 9
 	if n < 1 || b[0] != rowRecord || b[n] != 0 {
-		return "", 0, fmt.Errorf("%w: record key %q", errDamaged, b)
+		return "", 0, fmt.Errorf("%w: record key %q", store.ErrDamaged, b)
 	}
 	rev := ^binary.BigEndian.Uint64(b[n+1:])
 	if rev == 0 || rev > maxRevision {
-		return "", 0, fmt.Errorf("%w: record key %q has revision %d", errDamaged, b, rev)
+		return "", 0, fmt.Errorf("%w: record key %q has revision %d", store.ErrDamaged, b, rev)
 	}
 	return store.Key(b[1:n]), store.Revision(rev), nil
 }
@@ -111,7 +108,7 @@ func revisionKey(rev store.Revision) []byte {
 
 func splitRevisionKey(b []byte) (store.Revision, error) {
 	if len(b) != 9 || b[0] != rowRevision {
-		return 0, fmt.Errorf("%w: revision key %q", errDamaged, b)
+		return 0, fmt.Errorf("%w: revision key %q", store.ErrDamaged, b)
 	}
 	return store.Revision(binary.BigEndian.Uint64(b[1:])), nil
 }
@@ -135,7 +132,7 @@ func decodeRevisionKeys(rev store.Revision, data []byte) ([]store.Key, error) {
 		keys = append(keys, store.Key(d.bytes()))
 	}
 	if d.bad || len(d.data) != 0 || n == 0 {
-		return nil, fmt.Errorf("%w: keys of revision %d", errDamaged, rev)
+		return nil, fmt.Errorf("%w: keys of revision %d", store.ErrDamaged, rev)
 	}
 	return keys, nil
 }
@@ -186,7 +183,7 @@ func appendString(b []byte, s string) []byte {
 // Value is nil then; keep < 0 keeps all.
 func decodeRecord(key store.Key, rev store.Revision, data []byte, keep int) (store.Record, error) {
 	damaged := func(what string) (store.Record, error) {
-		return store.Record{}, fmt.Errorf("%w: %s at revision %d: %s", errDamaged, key, rev, what)
+		return store.Record{}, fmt.Errorf("%w: %s at revision %d: %s", store.ErrDamaged, key, rev, what)
 	}
 	if len(data) < 6 {
 		return damaged("cut short")
@@ -284,7 +281,7 @@ func encodeU64(v uint64) []byte { return binary.BigEndian.AppendUint64(nil, v) }
 
 func decodeU64(what, b []byte) (uint64, error) {
 	if len(b) != 8 {
-		return 0, fmt.Errorf("%w: %s is %d bytes long", errDamaged, what, len(b))
+		return 0, fmt.Errorf("%w: %s is %d bytes long", store.ErrDamaged, what, len(b))
 	}
 	return binary.BigEndian.Uint64(b), nil
 }

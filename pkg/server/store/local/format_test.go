@@ -49,15 +49,15 @@ func TestEveryDamagedByteIsSeen(t *testing.T) {
 			damaged := bytes.Clone(data)
 			damaged[i] ^= bit
 			_, err := decodeRecord(rec.Key, 42, damaged, -1)
-			if !errors.Is(err, errDamaged) || !strings.Contains(err.Error(), "configmaps/a/b at revision 42") {
+			if !errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), "configmaps/a/b at revision 42") {
 				t.Fatalf("byte %d: %v", i, err)
 			}
 		}
-		if _, err := decodeRecord(rec.Key, 42, data[:i], -1); !errors.Is(err, errDamaged) {
+		if _, err := decodeRecord(rec.Key, 42, data[:i], -1); !errors.Is(err, store.ErrDamaged) {
 			t.Fatalf("cut at %d: %v", i, err)
 		}
 	}
-	if _, err := decodeRecord("another/key", 42, data, -1); !errors.Is(err, errDamaged) {
+	if _, err := decodeRecord("another/key", 42, data, -1); !errors.Is(err, store.ErrDamaged) {
 		t.Errorf("under another key: %v", err)
 	}
 }
@@ -77,7 +77,7 @@ func FuzzDecodeRecord(f *testing.F) {
 		data := binary.BigEndian.AppendUint32(bytes.Clone(body), recordSum(key, body))
 		rec, err := decodeRecord(key, 1, data, -1)
 		if err != nil {
-			if !errors.Is(err, errDamaged) {
+			if !errors.Is(err, store.ErrDamaged) {
 				t.Fatal(err)
 			}
 			return
@@ -122,12 +122,12 @@ func TestRowsSortByKeyThenNewestFirst(t *testing.T) {
 
 func TestDamagedRowsAreRefused(t *testing.T) {
 	for _, row := range []string{"", "r", "rk", "r\x00aaaaaaaa", "rk\x00aaaaaaa", "rk\x01aaaaaaaa", "xk\x00aaaaaaaa", "rk\x00\xff\xff\xff\xff\xff\xff\xff\xff"} {
-		if key, rev, err := splitRecordKey([]byte(row)); !errors.Is(err, errDamaged) {
+		if key, rev, err := splitRecordKey([]byte(row)); !errors.Is(err, store.ErrDamaged) {
 			t.Errorf("%q gave %q, %d, %v", row, key, rev, err)
 		}
 	}
 	for _, data := range []string{"", "\x00", "\x01", "\x01\x05a", "\x01\x01ab", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"} {
-		if keys, err := decodeRevisionKeys(3, []byte(data)); !errors.Is(err, errDamaged) {
+		if keys, err := decodeRevisionKeys(3, []byte(data)); !errors.Is(err, store.ErrDamaged) {
 			t.Errorf("%q gave %q, %v", data, keys, err)
 		}
 	}

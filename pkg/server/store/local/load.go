@@ -80,7 +80,7 @@ func (s *Store) loadTree(current store.Revision) (*tree, error) {
 		rec, err := recordAt(it, s.opts.InlineValueSize)
 		if err == nil && rec.Revision > current {
 			err = fmt.Errorf("%w: %s has revision %d, but the newest commit is said to be %d; restore a backup",
-				errDamaged, rec.Key, rec.Revision, current)
+				store.ErrDamaged, rec.Key, rec.Revision, current)
 		}
 		if err != nil {
 			return nil, errors.Join(err, it.Close())

@@ -7,6 +7,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
+
+	"example.com/cmctl/pkg/server/store"
 )
 
 const (
@@ -41,7 +43,9 @@ func (s *Store) pebbleOptions(lock *pebble.Lock) *pebble.Options {
 				s.log.Warn("store: background work failed and is repeated", "error", err)
 			},
 			DataCorruption: func(info pebble.DataCorruptionInfo) {
-				s.fail(fmt.Errorf("%w: %v", errDamaged, info))
+				if s.fs.armed.Load() { // else Open is about to return it
+					s.fail(fmt.Errorf("%w: file %s: %v", store.ErrDamaged, info.Path, info.Details))
+				}
 			},
 			WriteStallBegin: func(info pebble.WriteStallBeginInfo) {
 				s.log.Warn("store: writes wait for the disk", "reason", info.Reason)

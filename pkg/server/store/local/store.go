@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/record"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"example.com/cmctl/pkg/server/store"
@@ -154,16 +157,27 @@ func Open(o Options) (*Store, error) {
 func (s *Store) open() error {
 	db, err := pebble.Open(s.opts.Dir, s.pebbleOptions(s.lock))
 	if err != nil {
-		return err
+		return damaged(err)
 	}
 	s.db = db
 	v, err := s.load()
 	if err != nil {
-		return err
+		return damaged(err)
 	}
 	s.view.Store(v)
 	s.hub.delivered.Store(int64(v.current))
 	return nil
+}
+
+// damaged recognises Pebble's errors that mean damage, one line of them: a
+// checksum, a log that breaks off, a file that others refer to.
+func damaged(err error) error {
+	if !pebble.IsCorruptionError(err) && !errors.Is(err, record.ErrInvalidChunk) && !errors.Is(err, record.ErrZeroedChunk) &&
+		!errors.Is(err, record.ErrUnexpectedEOF) && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	return fmt.Errorf("%w: %s", store.ErrDamaged, text)
 }
 
 // release gives back Pebble and the lock.

@@ -137,7 +137,7 @@ func TestABacklogWithAGapIsAnError(t *testing.T) {
 	put(t, s, "a", "3")
 	ok(t, s.db.Delete(revisionKey(gap), pebble.Sync))
 	w := watch(t, s, "", from)
-	if events, err := w.Next(t.Context()); !errors.Is(err, errDamaged) {
+	if events, err := w.Next(t.Context()); !errors.Is(err, store.ErrDamaged) {
 		t.Errorf("%v, %v", events, err)
 	}
 	if err := s.Check(context.Background()); err == nil {
