@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"example.com/cmctl/pkg/client"
 	"example.com/cmctl/pkg/retry"
 	"example.com/cmctl/pkg/types"
 	"github.com/spf13/cobra"
@@ -73,7 +74,11 @@ func (o *applyOptions) run(ctx context.Context) error {
 	manifests, errs := readManifests(o.files, o.In)
 	manifests, misplaced := conn.placeAll(manifests)
 	errs = append(errs, misplaced...)
-	for _, m := range manifests {
+	for i, m := range manifests {
+		if err := untried(ctx, len(manifests)-i); err != nil {
+			errs = append(errs, err)
+			break
+		}
 		if err := o.apply(ctx, conn, m); err != nil {
 			errs = append(errs, err)
 		}
@@ -92,6 +97,9 @@ func (o *applyOptions) apply(ctx context.Context, conn *connection, m manifest) 
 	res, err := retry.Upsert(ctx, object,
 		func(context.Context) (types.Document, error) {
 			created = true
+			if a.live != nil {
+				o.note("%s: %q was deleted meanwhile, and is created anew", m.where(), m.Name())
+			}
 			return a.fresh()
 		},
 		func(_ context.Context, live types.Document) (types.Document, error) {
@@ -135,7 +143,8 @@ type application struct {
 	live   types.Document // the copy that the last comparison was made with
 	drifts []types.Drift
 	kept   []types.Field
-	plain  bool // live has no record of what was applied
+	gone   []types.Change // what the file no longer has and apply removed
+	plain  bool           // live has no record of what was applied
 }
 
 func (o *applyOptions) newApplication(ctx context.Context, conn *connection, m manifest) (*application, error) {
@@ -166,7 +175,7 @@ func (a *application) findOrigin(ctx context.Context) error {
 		return nil
 	}
 	maps := a.conn.ConfigMaps(a.m.Namespace())
-	live, err := maps.Get(ctx, a.m.Name())
+	live, err := retry.Read(ctx, maps.Object(a.m.Name()), a.retryOptions(a.progress(maps.Object(a.m.Name()))))
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil
@@ -178,7 +187,8 @@ func (a *application) findOrigin(ctx context.Context) error {
 		a.from = live
 		return nil
 	}
-	if a.from, err = maps.At(ctx, a.m.Name(), version); err != nil {
+	a.from, err = maps.At(ctx, a.m.Name(), version)
+	if errors.Is(err, client.ErrNoHistory) || apierrors.IsNotFound(err) || apierrors.IsGone(err) || apierrors.IsResourceExpired(err) {
 		return &conflictError{
 			object: maps.Object(a.m.Name()).Object(), server: a.conn.Target().String(),
 			what: fmt.Sprintf("%s was made from version %s, the object is at version %s now, and the server doesn't keep the older one to compare with (%v); nothing was written",
@@ -186,7 +196,7 @@ func (a *application) findOrigin(ctx context.Context) error {
 			next: "read it anew with 'cmctl get -o yaml', or remove resourceVersion and uid from the file to apply it by the record of the last apply",
 		}
 	}
-	return nil
+	return err
 }
 
 // fresh is the object to create where there is none.
@@ -240,7 +250,12 @@ func (a *application) merge(live types.Document) (types.Document, bool) {
 	base := recordIn(live)
 	a.plain = base == nil
 	out := types.Apply(base, a.file, live, side)
-	a.drifts, a.kept = out.Drifts, out.Kept
+	a.drifts, a.kept, a.gone = out.Drifts, out.Kept, nil
+	for _, c := range out.Changes {
+		if c.To == nil {
+			a.gone = append(a.gone, c)
+		}
+	}
 	return out.Document, len(out.Changes) > 0
 }
 
@@ -273,6 +288,9 @@ func (a *application) tell() {
 		}
 		a.note("%s: kept, for nobody applied them and the file lacks them: %s", a.m.where(), strings.Join(names, ", "))
 	}
+	for _, c := range a.gone {
+		a.note("%s: removed, for the file no longer has it: %s (was %s)", a.m.where(), c.Field, quote(c.From))
+	}
 	for _, d := range a.drifts {
 		took := "overwritten by the file"
 		if a.keep {
@@ -290,6 +308,9 @@ func (a *application) conflict(ctx context.Context) error {
 		base, what = "version "+a.from.ResourceVersion(), "the file and somebody else changed the same thing since version "+a.from.ResourceVersion()+"; nothing was written"
 	case a.plain:
 		base, what = "", "nobody has applied this object yet, and the file differs from it; nothing was written"
+		if _, broken := a.live.Annotation(types.LastApplied); broken {
+			what = "the record of what was last applied can't be read, and the file differs from the object; nothing was written"
+		}
 	}
 	c := &conflictError{
 		object: a.conn.ConfigMaps(a.m.Namespace()).Object(a.m.Name()).Object(), server: a.conn.Target().String(), what: a.m.where() + ": " + what,

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -16,7 +17,9 @@ type checker struct {
 	manifest
 	src   *source
 	at    []string       // leads to the manifest inside the text
-	known types.Document // may have fields that this release doesn't know
+	known types.Document // what the person was shown, nil if they wrote it all
+
+	faults []error
 }
 
 // fault is an error at a place of the manifest.
@@ -24,33 +27,60 @@ func (c *checker) fault(path []string, format string, args ...any) error {
 	return &faultError{c.file, c.src.line(slices.Concat(c.at, path)), fmt.Sprintf(format, args...)}
 }
 
+// add notes a fault, unless it is about a part that the person was shown as it
+// is and left alone: an edit must not be refused for what it doesn't touch.
+func (c *checker) add(path []string, format string, args ...any) {
+	if c.known == nil || !untouched(c.known, c.Document, path) {
+		c.faults = append(c.faults, c.fault(path, format, args...))
+	}
+}
+
+// untouched tells whether a part is there and the same in both documents.
+func untouched(base, mine types.Document, path []string) bool {
+	was, ok := valueAt(base, path)
+	now, still := valueAt(mine, path)
+	return ok && still && len(path) > 0 && reflect.DeepEqual(was, now)
+}
+
+func valueAt(d types.Document, path []string) (any, bool) {
+	var at any = map[string]any(d)
+	for _, part := range path {
+		m, ok := at.(map[string]any)
+		if !ok {
+			return nil, false
+		}
+		if at, ok = m[part]; !ok {
+			return nil, false
+		}
+	}
+	return at, true
+}
+
 // check returns all faults of one kind at once; the later kinds make sense only
 // where the earlier ones found nothing.
 func (c *checker) check() []error {
-	for _, find := range []func() []error{c.kind, c.keys, c.values, c.fields, c.rules} {
-		if faults := find(); len(faults) > 0 {
-			return faults
+	for _, find := range []func(){c.kind, c.keys, c.values, c.fields, c.rules} {
+		if find(); len(c.faults) > 0 {
+			return c.faults
 		}
 	}
 	return nil
 }
 
-func (c *checker) kind() []error {
+func (c *checker) kind() {
 	switch {
 	case c.Kind() == "":
-		return []error{c.fault(nil, "no kind: a manifest begins with apiVersion: v1 and kind: ConfigMap")}
+		c.add(nil, "no kind: a manifest begins with apiVersion: v1 and kind: ConfigMap")
 	case c.APIVersion() == "":
-		return []error{c.fault(nil, "no apiVersion: a manifest begins with apiVersion: v1 and kind: ConfigMap")}
+		c.add(nil, "no apiVersion: a manifest begins with apiVersion: v1 and kind: ConfigMap")
 	case c.Kind() != "ConfigMap" || c.APIVersion() != "v1":
-		return []error{c.fault([]string{"kind"}, "%s %s: cmctl writes ConfigMaps of v1 only", c.APIVersion(), c.Kind())}
+		c.add([]string{"kind"}, "%s %s: cmctl writes ConfigMaps of v1 only", c.APIVersion(), c.Kind())
 	}
-	return nil
 }
 
 // keys finds keys that YAML does not read as they are written: n, no and off are
 // booleans there, 0755 is 493.
-func (c *checker) keys() []error {
-	var faults []error
+func (c *checker) keys() {
 	for _, path := range [][]string{{"data"}, {"binaryData"}, {"metadata", "labels"}, {"metadata", "annotations"}} {
 		n := c.src.node(slices.Concat(c.at, path))
 		entries, ok := c.mapAt(path)
@@ -60,12 +90,11 @@ func (c *checker) keys() []error {
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			key := n.Content[i]
 			if _, ok := entries[key.Value]; !ok && key.Kind == yamlv3.ScalarNode && key.Value != "<<" {
-				faults = append(faults, c.fault(slices.Concat(path, []string{key.Value}),
-					"the key %s is not read as text by YAML; write it in quotes: %q", key.Value, key.Value))
+				c.add(slices.Concat(path, []string{key.Value}),
+					"the key %s is not read as text by YAML; write it in quotes: %q", key.Value, key.Value)
 			}
 		}
 	}
-	return faults
 }
 
 func (c *checker) mapAt(path []string) (map[string]any, bool) {
@@ -81,26 +110,24 @@ func (c *checker) mapAt(path []string) (map[string]any, bool) {
 }
 
 // values finds values of a wrong type.
-func (c *checker) values() []error {
-	var faults []error
+func (c *checker) values() {
 	for _, p := range c.Problems(true) {
 		message := p.Message
 		if typed := c.src.typed(slices.Concat(c.at, p.Path)); typed != "" && strings.Contains(message, "must be a string") {
 			message += fmt.Sprintf("; write it in quotes: %q", typed)
 		}
-		faults = append(faults, c.fault(p.Path, "%s", message))
+		c.add(p.Path, "%s", message)
 	}
 	meta, _ := c.mapAt([]string{"metadata"})
 	for _, field := range []string{"name", "namespace", "uid", "resourceVersion"} {
 		path := []string{"metadata", field}
 		if _, ok := meta[field].(string); !ok && meta[field] != nil {
-			faults = append(faults, c.fault(path, "metadata.%s must be a string; write it in quotes: %q", field, c.src.typed(slices.Concat(c.at, path))))
+			c.add(path, "metadata.%s must be a string; write it in quotes: %q", field, c.src.typed(slices.Concat(c.at, path)))
 		}
 	}
 	if _, ok := c.Document["immutable"].(bool); !ok && c.Document["immutable"] != nil {
-		faults = append(faults, c.fault([]string{"immutable"}, "immutable must be true or false"))
+		c.add([]string{"immutable"}, "immutable must be true or false")
 	}
-	return faults
 }
 
 var (
@@ -112,45 +139,42 @@ var (
 
 // fields finds names that no ConfigMap has: the server would drop them with a
 // warning, and what was meant would be lost.
-func (c *checker) fields() []error {
-	var faults []error
+func (c *checker) fields() {
 	for _, key := range sortedKeys(c.Document) {
 		if _, known := c.known[key]; !known && !slices.Contains(objectFields, key) {
-			faults = append(faults, c.fault([]string{key}, "unknown field %q; does it belong under data?", key))
+			c.add([]string{key}, "unknown field %q; does it belong under data?", key)
 		}
 	}
 	meta, _ := c.mapAt([]string{"metadata"})
 	knownMeta, _ := c.known["metadata"].(map[string]any)
 	for _, key := range sortedKeys(meta) {
 		if _, known := knownMeta[key]; !known && !slices.Contains(metaFields, key) {
-			faults = append(faults, c.fault([]string{"metadata", key}, "unknown field \"metadata.%s\"; the server would drop it", key))
+			c.add([]string{"metadata", key}, "unknown field \"metadata.%s\"; the server would drop it", key)
 		}
 	}
 	if c.Name() == "" {
-		faults = append(faults, c.fault([]string{"metadata"}, "metadata.name is missing"))
+		c.add([]string{"metadata"}, "metadata.name is missing")
 	}
-	return faults
 }
 
 // rules runs Kubernetes' own validation before anything is sent.
-func (c *checker) rules() []error {
+func (c *checker) rules() {
 	cm, err := client.ToConfigMap(c.WithoutNulls())
 	if err != nil {
-		return []error{c.fault(nil, "%v", err)}
+		c.add(nil, "%v", err)
+		return
 	}
 	if cm.Namespace == "" {
 		cm.Namespace = "default"
 	}
 	cm.ManagedFields = nil // the server's, and dropped before sending
-	var faults []error
 	for _, e := range types.ValidateConfigMap(cm) {
 		path := strings.FieldsFunc(e.Field, func(r rune) bool { return r == '[' || r == ']' })
 		if len(path) > 0 {
 			path = append(strings.Split(path[0], "."), path[1:]...)
 		}
-		faults = append(faults, c.fault(path, "%s", e.Error()))
+		c.add(path, "%s", e.Error())
 	}
-	return faults
 }
 
 func sortedKeys(d types.Document) []string {

@@ -65,7 +65,11 @@ func (o *createOptions) run(ctx context.Context) error {
 		return err
 	}
 	docs, errs := o.documents(conn)
-	for _, doc := range docs {
+	for i, doc := range docs {
+		if err := untried(ctx, len(docs)-i); err != nil {
+			errs = append(errs, err)
+			break
+		}
 		if err := o.create(ctx, conn, doc); err != nil {
 			errs = append(errs, err)
 		}

@@ -56,7 +56,10 @@ func (o *deleteOptions) run(ctx context.Context) error {
 		return err
 	}
 	var errs []error
-	for _, name := range o.names {
+	for i, name := range o.names {
+		if err := untried(ctx, len(o.names)-i); err != nil {
+			return oneOrMany(append(errs, err))
+		}
 		errs = o.collect(errs, o.delete(ctx, conn, conn.namespace, name))
 	}
 	if len(o.files) > 0 {
@@ -64,7 +67,10 @@ func (o *deleteOptions) run(ctx context.Context) error {
 		errs = append(errs, faults...)
 		manifests, misplaced := conn.placeAll(manifests)
 		errs = append(errs, misplaced...)
-		for _, m := range manifests {
+		for i, m := range manifests {
+			if err := untried(ctx, len(manifests)-i); err != nil {
+				return oneOrMany(append(errs, err))
+			}
 			errs = o.collect(errs, o.delete(ctx, conn, m.Namespace(), m.Name()))
 		}
 	}

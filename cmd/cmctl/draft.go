@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 )
 
@@ -15,7 +17,8 @@ type draft struct {
 }
 
 func newDraft(name string, shown []byte) (*draft, error) {
-	file, err := os.CreateTemp("", "cmctl-edit-"+name+"-*.yaml")
+	// A name may be as long as a file's may be.
+	file, err := os.CreateTemp("", "cmctl-edit-"+name[:min(len(name), 60)]+"-*.yaml")
 	if err != nil {
 		return nil, fmt.Errorf("no file to edit in can be made: %w", err)
 	}
@@ -39,10 +42,14 @@ func (d *draft) read() ([]byte, error) {
 	return text, nil
 }
 
-// changed tells whether there is work of the person in it.
+// changed tells whether there may be work of the person in it. What can't be
+// read just now may be.
 func (d *draft) changed() bool {
 	text, err := d.read()
-	return err == nil && !bytes.Equal(text, d.shown) && len(bytes.TrimSpace(text)) > 0
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	return !bytes.Equal(text, d.shown) && len(bytes.TrimSpace(text)) > 0
 }
 
 func (d *draft) remove() {

@@ -58,7 +58,7 @@ func (o *editOptions) run(ctx context.Context) error {
 		return err
 	}
 	object := conn.ConfigMaps(conn.namespace).Object(o.name)
-	start, err := object.Get(ctx)
+	start, err := retry.Read(ctx, object, o.retryOptions(o.progress(object)))
 	if err != nil {
 		return conn.explain(conn.namespace, o.name, err)
 	}
@@ -70,6 +70,7 @@ func (o *editOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	o.interrupts.keeps(d.path)
 	return d.settle(o.edit(ctx, conn, d, base, start), conn.where)
 }
 
@@ -146,8 +147,10 @@ func parseEdited(path string, text []byte, base types.Document) (types.Document,
 		return nil, errors.New("edit cancelled: the saved file holds nothing but comments; nothing was written (to delete the object: cmctl delete)")
 	}
 	mine := found[0].Document
-	if problems := mine.Problems(false); len(problems) > 0 {
-		return nil, &faultError{path, (&source{text: text, begin: 1}).line(problems[0].Path), problems[0].Message}
+	for _, p := range mine.Problems(false) {
+		if !untouched(base, mine, p.Path) {
+			return nil, &faultError{path, (&source{text: text, begin: 1}).line(p.Path), p.Message}
+		}
 	}
 	for _, id := range []struct{ field, was, now string }{
 		{"metadata.name", base.Name(), mine.Name()},

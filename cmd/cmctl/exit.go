@@ -98,12 +98,13 @@ func (e *objectError) Unwrap() error { return e.err }
 // exitCode is the one place that turns an error into an exit code. Several
 // objects: a conflict if any is left, else the code of the first failure.
 func exitCode(err error) int {
+	if errors.Is(err, errInterrupted) {
+		return exitInterrupted
+	}
 	if many := manyError(nil); errors.As(err, &many) {
 		code := exitOK
 		for _, err := range many {
 			switch c := exitCode(err); {
-			case c == exitInterrupted:
-				return c
 			case c == exitConflict:
 				code = c
 			case code == exitOK:
@@ -120,8 +121,6 @@ func exitCode(err error) int {
 		return exitOK
 	case errors.As(err, new(*usageError)):
 		return exitUsage
-	case errors.Is(err, errInterrupted):
-		return exitInterrupted
 	case errors.As(err, new(*retry.OutcomeUnknownError)):
 		return exitUnreachable
 	case errors.As(err, new(*conflictError)), errors.As(err, new(*retry.ReplacedError)):

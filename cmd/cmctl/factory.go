@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -204,15 +205,26 @@ func (f *factory) where() string {
 
 // explain adds the object and the server to an error that lacks them.
 func (c *connection) explain(namespace, name string, err error) error {
-	if err == nil {
-		return nil
+	if err == nil || errors.As(err, new(*conflictError)) {
+		return err
 	}
 	return &objectError{object: c.ConfigMaps(namespace).Object(name).Object(), name: name, server: c.Target().String(), err: err}
 }
 
 // retryOptions are the caps that the settings give.
 func (f *factory) retryOptions(observe func(retry.Event)) retry.Options {
-	return retry.Options{MaxAttempts: f.settings.GetInt("max-attempts"), Observe: observe}
+	return retry.Options{MaxAttempts: f.settings.GetInt("max-attempts"), MaxElapsed: patience, Observe: observe}
+}
+
+// patience is how long a write is tried, whatever the server asks to wait.
+const patience = 2 * time.Minute
+
+// untried is what is left of several objects when the program is to end.
+func untried(ctx context.Context, left int) error {
+	if ctx.Err() == nil || left == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d more were not tried: %w", left, ctx.Err())
 }
 
 // say writes a line of result to stdout.

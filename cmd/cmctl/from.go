@@ -172,6 +172,12 @@ func (c *collector) addFolder(dir string) error {
 	return nil
 }
 
+// unclosed tells a value whose first quote has no second: what follows on the
+// next lines would be taken for keys.
+func unclosed(value string) bool {
+	return value != "" && (value[0] == '"' || value[0] == '\'') && strings.Count(value, value[:1]) == 1
+}
+
 // addEnvFile reads lines KEY=VALUE as kubectl does: blanks before the key and
 // lines that begin with # are skipped, the value is taken as it stands, and a
 // bare KEY takes its value from the environment.
@@ -200,6 +206,9 @@ func (c *collector) addEnvFile(path string) error {
 				return fmt.Errorf("%s: %s has no value, and the environment has none for it; write %s= for an empty one", origin, key, key)
 			}
 			c.note("%s: %s is taken from the environment", origin, key)
+		}
+		if open := unclosed(value); open {
+			return fmt.Errorf("%s: the value of %s begins with a quote that isn't closed on its line; store a value of several lines with --from-file", origin, key)
 		}
 		if err := c.add(key, []byte(value), origin); err != nil {
 			return err

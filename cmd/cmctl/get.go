@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 
+	"example.com/cmctl/pkg/client"
 	"example.com/cmctl/pkg/types"
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
 )
 
 type getOptions struct {
@@ -13,6 +15,7 @@ type getOptions struct {
 	allNamespaces bool
 	output        string
 	managedFields bool
+	selector      string
 }
 
 func newGet(f *factory) *cobra.Command {
@@ -22,6 +25,7 @@ func newGet(f *factory) *cobra.Command {
 		Short: "Show one ConfigMap, several, or all of a namespace",
 		Example: `  cmctl get                  # all in the namespace
   cmctl get -A               # in all namespaces
+  cmctl get -l tier=web      # those with that label
   cmctl get flags -o yaml
   cmctl get flags limits -o json`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -31,6 +35,12 @@ func newGet(f *factory) *cobra.Command {
 			if o.allNamespaces && len(o.names) > 0 {
 				return usagef("a name can't be read from all namespaces at once; give -n NAMESPACE instead of -A")
 			}
+			if _, err := labels.Parse(o.selector); err != nil {
+				return usagef("-l %q is no label selector: %v", o.selector, err)
+			}
+			if o.selector != "" && len(o.names) > 0 {
+				return usagef("give either a NAME or -l, not both")
+			}
 			if err := checkOutput(o.output, outputs...); err != nil {
 				return err
 			}
@@ -39,6 +49,7 @@ func newGet(f *factory) *cobra.Command {
 	}
 	cmd.Flags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "list all namespaces")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "how to print: yaml, json, name or wide (default a table)")
+	cmd.Flags().StringVarP(&o.selector, "selector", "l", "", "only those whose labels match: tier=web,!old")
 	cmd.Flags().BoolVar(&o.managedFields, "show-managed-fields", false, "show metadata.managedFields too")
 	return cmd
 }
@@ -53,7 +64,11 @@ func (o *getOptions) run(ctx context.Context) error {
 	}
 	var found []types.Document
 	var errs []error
-	for _, name := range o.names {
+	for i, name := range o.names {
+		if err := untried(ctx, len(o.names)-i); err != nil {
+			errs = append(errs, err)
+			break
+		}
 		doc, err := conn.ConfigMaps(conn.namespace).Get(ctx, name)
 		if err != nil {
 			errs = append(errs, conn.explain(conn.namespace, name, err))
@@ -74,7 +89,7 @@ func (o *getOptions) list(ctx context.Context, conn *connection) error {
 	if o.allNamespaces {
 		namespace = ""
 	}
-	list, err := conn.ConfigMaps(namespace).List(ctx)
+	list, err := conn.ConfigMaps(namespace).List(ctx, client.ListOptions{LabelSelector: o.selector})
 	if err != nil {
 		return err
 	}

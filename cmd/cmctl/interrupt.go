@@ -2,18 +2,28 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"sync/atomic"
 	"syscall"
 )
 
-// interrupts turns SIGINT and SIGTERM into the end of a context, except while
+// interrupts turns SIGINT, SIGTERM and SIGHUP into the end of a context, except while
 // an editor has the terminal: Ctrl-C there reaches the whole foreground group
 // and is meant for the editor.
 type interrupts struct {
 	editing atomic.Bool
 	caught  atomic.Bool
+	draft   atomic.Pointer[string] // the file with a person's text, if there is one
+}
+
+// keeps notes the file with the person's text, to be named if the program has
+// to end at once.
+func (i *interrupts) keeps(path string) {
+	if i != nil {
+		i.draft.Store(&path)
+	}
 }
 
 // whileEditing runs f with Ctrl-C left to the editor.
@@ -33,7 +43,7 @@ func withInterrupts() (context.Context, *interrupts, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	i := &interrupts{}
 	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -43,6 +53,9 @@ func withInterrupts() (context.Context, *interrupts, func()) {
 			}
 			if i.caught.Swap(true) {
 				// The second time nobody wants to wait for a settled answer.
+				if path := i.draft.Load(); path != nil {
+					fmt.Fprintf(os.Stderr, "interrupted; your text, if you changed it, is in %s\n", *path)
+				}
 				os.Exit(exitInterrupted)
 			}
 			cancel()

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"example.com/cmctl/pkg/client"
 	"example.com/cmctl/pkg/types"
@@ -50,16 +51,24 @@ func (o *origins) of(ctx context.Context, f types.Field) string {
 	return "by whom is not recorded"
 }
 
+// A conflict is shown soon, even if it can't be said then who wrote.
+const (
+	originsDepth = 50
+	originsTime  = 3 * time.Second
+)
+
 // load reads the versions that the server keeps, newest first, as far back as
 // they are there whole and of this object. A failure here costs only the name
 // of who wrote: the conflict is shown all the same.
 func (o *origins) load(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, originsTime)
+	defer cancel()
 	list, err := o.maps.History(ctx, o.live.Name())
 	if err != nil {
 		return
 	}
-	for _, e := range list.Items {
-		if e.Deleted || string(e.UID) != "" && string(e.UID) != o.live.UID() {
+	for i, e := range list.Items {
+		if i == originsDepth || e.Deleted || string(e.UID) != "" && string(e.UID) != o.live.UID() {
 			return
 		}
 		v := pastVersion{HistoryEntry: e}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -108,7 +109,17 @@ func (m *ConfigMaps) write(ctx context.Context, k call, doc types.Document, id r
 		return nil, fmt.Errorf("encode %s: %w", k.object, err)
 	}
 	k.body, k.id = body, id
-	return m.object(ctx, k, doc.Name())
+	// A field that the server doesn't know it would drop, and report a success.
+	k.query = url.Values{"fieldValidation": {metav1.FieldValidationStrict}}
+	a, err := m.client.do(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	got, ok := m.parse(a.body, doc.Name())
+	if !ok || doc.UID() != "" && got.UID() != doc.UID() {
+		return nil, m.client.notTheObject(k, a)
+	}
+	return got, nil
 }
 
 // object makes a call whose answer is the object of that name.

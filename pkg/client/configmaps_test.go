@@ -42,7 +42,7 @@ func TestTheScenario(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if list, err := m.List(t.Context()); err != nil || list.ResourceVersion != v3.ResourceVersion() || len(list.Items) != 1 {
+	if list, err := m.List(t.Context(), client.ListOptions{}); err != nil || list.ResourceVersion != v3.ResourceVersion() || len(list.Items) != 1 {
 		t.Errorf("the list: %v, %v", list, err)
 	}
 	if err := m.Delete(t.Context(), "flags", retry.Version{}, ""); err != nil {
@@ -134,7 +134,7 @@ func TestNamesThatLeadElsewhereAreRefused(t *testing.T) {
 			}
 		}
 		if name != "" {
-			if _, err := c.ConfigMaps(name).List(t.Context()); !apierrors.IsInvalid(err) {
+			if _, err := c.ConfigMaps(name).List(t.Context(), client.ListOptions{}); !apierrors.IsInvalid(err) {
 				t.Errorf("list of namespace %q: %v", name, err)
 			}
 		}
@@ -174,7 +174,7 @@ func TestRequestsSayWhoSendsThem(t *testing.T) {
 	if err := m.Delete(t.Context(), "flags", retry.Version{UID: d.UID()}, "id-3"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.List(t.Context()); err != nil {
+	if _, err := m.List(t.Context(), client.ListOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for method, id := range map[string]string{"POST": "id-1", "PUT": "id-2", "DELETE": "id-3", "GET": ""} {
@@ -198,7 +198,7 @@ func TestRequestsSayWhoSendsThem(t *testing.T) {
 
 func TestTheDefaultUserAgentNamesTheProgram(t *testing.T) {
 	api := record(realAPI(t))
-	if _, err := mapsOf(t, api).List(t.Context()); err != nil {
+	if _, err := mapsOf(t, api).List(t.Context(), client.ListOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := api.sent("GET")[0].UserAgent(); !strings.HasPrefix(got, "cmctl/") {

@@ -303,7 +303,7 @@ func TestATraceTellsNeitherCredentialsNorData(t *testing.T) {
 		t.Fatal("found what is not there")
 	}
 	for i, want := range []string{
-		"POST " + server + "/api/v1/namespaces/team-a/configmaps?fieldManager=tester 201 Created in ",
+		"POST " + server + "/api/v1/namespaces/team-a/configmaps?fieldManager=tester&fieldValidation=Strict 201 Created in ",
 		"GET " + server + "/api/v1/namespaces/team-a/configmaps/flags 200 OK in ",
 		"GET " + server + "/api/v1/namespaces/team-a/configmaps/nope 404 Not Found in ",
 	} {
@@ -335,7 +335,7 @@ func TestManyGoroutinesShareAClient(t *testing.T) {
 	done := make(chan error)
 	for range 16 {
 		go func() {
-			_, err := c.ConfigMaps(namespace).List(t.Context())
+			_, err := c.ConfigMaps(namespace).List(t.Context(), client.ListOptions{})
 			done <- err
 		}()
 	}

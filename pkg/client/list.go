@@ -27,16 +27,22 @@ type List struct {
 	ResourceVersion string
 }
 
+// ListOptions choose what List returns. The zero value is all.
+type ListOptions struct {
+	// LabelSelector is a selector as Kubernetes writes it: "tier=web,!old".
+	LabelSelector string
+}
+
 // List reads the whole collection, page by page, as it was at one version: if
 // the server no longer has that version when a later page is due, it begins
 // anew.
-func (m *ConfigMaps) List(ctx context.Context) (*List, error) {
+func (m *ConfigMaps) List(ctx context.Context, o ListOptions) (*List, error) {
 	k, err := m.collection()
 	if err != nil {
 		return nil, err
 	}
 	for restarts := 0; ; restarts++ {
-		list, err := m.pages(ctx, k)
+		list, err := m.pages(ctx, k, o)
 		if err == nil || !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) || restarts == maxRestarts {
 			return list, err
 		}
@@ -59,11 +65,14 @@ func (m *ConfigMaps) collection() (call, error) {
 }
 
 // pages reads from the first page to the last.
-func (m *ConfigMaps) pages(ctx context.Context, k call) (*List, error) {
+func (m *ConfigMaps) pages(ctx context.Context, k call, o ListOptions) (*List, error) {
 	all := &List{}
 	token, size := "", pageSize
 	for {
 		k.query = url.Values{"limit": {strconv.Itoa(size)}}
+		if o.LabelSelector != "" {
+			k.query.Set("labelSelector", o.LabelSelector)
+		}
 		if token != "" {
 			k.query.Set("continue", token)
 		}

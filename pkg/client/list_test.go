@@ -21,7 +21,7 @@ func TestAListReadsOneNamespaceOrAll(t *testing.T) {
 	}
 	last := mustCreate(t, c.ConfigMaps("team-b"), types.NewDocument("team-b", "more"))
 	for ns, want := range map[string]int{"team-a": 1, "team-b": 2, "team-c": 0, "": 3} {
-		list, err := c.ConfigMaps(ns).List(t.Context())
+		list, err := c.ConfigMaps(ns).List(t.Context(), client.ListOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +43,7 @@ func TestAListOfManyPagesIsWhole(t *testing.T) {
 	for i := range n {
 		mustCreate(t, m, types.NewDocument(namespace, fmt.Sprintf("cm-%04d", i)))
 	}
-	list, err := m.List(t.Context())
+	list, err := m.List(t.Context(), client.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestAListThatExpiresBetweenPagesBeginsAnew(t *testing.T) {
 	} {
 		t.Run(strconv.Itoa(expired), func(t *testing.T) {
 			server := pager(t, expired)
-			list, err := mapsOf(t, server).List(t.Context())
+			list, err := mapsOf(t, server).List(t.Context(), client.ListOptions{})
 			if n := len(server.sent(http.MethodGet)); n != want.requests {
 				t.Errorf("%d requests, want %d", n, want.requests)
 			}
@@ -125,7 +125,7 @@ func TestAListOfLargeObjectsIsReadInSmallerPages(t *testing.T) {
 	for i := range 7 {
 		mustCreate(t, m, types.NewDocument(namespace, fmt.Sprintf("cm-%d", i)))
 	}
-	list, err := m.List(t.Context())
+	list, err := m.List(t.Context(), client.ListOptions{})
 	if err != nil || len(list.Items) != 7 {
 		t.Errorf("got %v, %v", list, err)
 	}
@@ -136,7 +136,7 @@ func TestAListOfLargeObjectsIsReadInSmallerPages(t *testing.T) {
 
 func TestAListWithoutEndIsNoList(t *testing.T) {
 	m := mapsOf(t, stub(200, "application/json", `{"kind":"ConfigMapList","metadata":{"continue":"again"},"items":[]}`))
-	if _, err := m.List(t.Context()); err == nil {
+	if _, err := m.List(t.Context(), client.ListOptions{}); err == nil {
 		t.Error("a page that leads to itself was followed to its end")
 	}
 }
@@ -146,7 +146,7 @@ func TestAListMayHoldNothing(t *testing.T) {
 		"null":   `{"kind":"ConfigMapList","metadata":{"resourceVersion":"7"},"items":null}`,
 		"absent": `{"kind":"ConfigMapList","metadata":{"resourceVersion":"7"}}`,
 	} {
-		list, err := mapsOf(t, stub(200, "application/json", body)).List(t.Context())
+		list, err := mapsOf(t, stub(200, "application/json", body)).List(t.Context(), client.ListOptions{})
 		if err != nil || len(list.Items) != 0 || list.ResourceVersion != "7" {
 			t.Errorf("%s: got %v, %v", name, list, err)
 		}

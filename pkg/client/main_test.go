@@ -152,7 +152,7 @@ var calls = map[string]func(context.Context, *client.ConfigMaps) error{
 		return err
 	},
 	"list": func(ctx context.Context, m *client.ConfigMaps) error {
-		_, err := m.List(ctx)
+		_, err := m.List(ctx, client.ListOptions{})
 		return err
 	},
 	"create": func(ctx context.Context, m *client.ConfigMaps) error {

@@ -24,6 +24,12 @@ func Update[T any](ctx context.Context, t Target[T], edit Edit[T], o Options) (R
 	return update(ctx, l, t, fresh, edit)
 }
 
+// Read reads the object with the loop's patience: it waits where the server asks
+// to, within the caps.
+func Read[T any](ctx context.Context, t Target[T], o Options) (T, error) {
+	return read(ctx, newLoop(t.Object(), o), t, false)
+}
+
 // UpdateFrom is Update on a copy that the caller has read already, such as the
 // one a person was shown: the first write is made from its version.
 func UpdateFrom[T any](ctx context.Context, t Target[T], start T, edit Edit[T], o Options) (Result[T], error) {

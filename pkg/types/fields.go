@@ -43,7 +43,8 @@ const LastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // Fields is the document taken apart. A value is a string or a Binary in data,
 // what stood there elsewhere. Identity and what only the server sets are not
-// among them, nor is a null, nor an empty list of metadata.
+// among them, nor is a null, nor an empty list of metadata. The values must not
+// be modified.
 func (d Document) Fields() map[Field]any {
 	fields := map[Field]any{}
 	put := func(section, key string, v any) {
@@ -71,7 +72,7 @@ func (d Document) Fields() map[Field]any {
 			continue // servers leave empty lists out
 		}
 		if key != "labels" && key != "annotations" && key != "name" && key != "namespace" && !slices.Contains(serverFields, key) {
-			put("metadata", key, v)
+			put("metadata", key, asKept(v))
 		}
 	}
 	for key, v := range d {
@@ -82,6 +83,27 @@ func (d Document) Fields() map[Field]any {
 		}
 	}
 	return fields
+}
+
+// asKept is a field of metadata as servers keep it, so that what they tidy up
+// doesn't pass for a change: objects in lists without nulls, and each once.
+func asKept(v any) any {
+	list, ok := v.([]any)
+	if !ok {
+		return v
+	}
+	kept := make([]any, 0, len(list))
+	for _, e := range list {
+		if m, ok := e.(map[string]any); ok {
+			m = maps.Clone(m)
+			maps.DeleteFunc(m, func(_ string, v any) bool { return v == nil })
+			e = m
+		}
+		if !slices.ContainsFunc(kept, func(k any) bool { return reflect.DeepEqual(k, e) }) {
+			kept = append(kept, e)
+		}
+	}
+	return kept
 }
 
 // Set gives a field a value, or removes it if the value is nil. A key of data

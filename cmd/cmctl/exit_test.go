@@ -1,0 +1,89 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"example.com/cmctl/pkg/retry"
+	"example.com/cmctl/pkg/types"
+)
+
+func TestExitCodes(t *testing.T) {
+	var (
+		notFound  = types.NotFound("flags")
+		conflict  = types.VersionConflict("flags", "1", "2")
+		exists    = types.AlreadyExists("flags")
+		invalid   = types.Invalid("flags", nil)
+		busy      = types.TooManyRequests("busy", 1)
+		decide    = &conflictError{object: "flags"}
+		unknown   = &retry.OutcomeUnknownError{Object: "flags", Err: notFound}
+		interrupt = &interruptedError{manyError{notFound, unknown}}
+	)
+	for _, c := range []struct {
+		name string
+		err  error
+		want int
+	}{
+		{"done", nil, 0},
+		{"anything else", errors.New("x"), 1},
+		{"usage", usagef("x"), 2},
+		{"a person must decide", decide, 3},
+		{"a guarded write refused", conflict, 3},
+		{"another object of the name", &retry.ReplacedError{}, 3},
+		{"gave up on conflicts", &retry.ExhaustedError{Last: conflict}, 3},
+		{"gave up because others make and delete it", &retry.ExhaustedError{Last: notFound}, 3},
+		{"not there", notFound, 4},
+		{"exists", exists, 5},
+		{"refused", invalid, 6},
+		{"too busy", busy, 7},
+		{"gave up on a busy server", &retry.ExhaustedError{Last: busy}, 7},
+		{"the server's own failure", types.Internal("id"), 7},
+		{"outcome unknown, whatever hid it", unknown, 7},
+		{"interrupted, whatever else", interrupt, 130},
+		{"with its object named", &objectError{err: notFound}, 4},
+		{"with the text kept", &keptError{err: decide}, 3},
+		{"several: the first failure", manyError{notFound, invalid}, 4},
+		{"several: a conflict beats what came first", manyError{notFound, decide, invalid}, 3},
+		{"several inside what was kept", &keptError{err: manyError{invalid, notFound}}, 6},
+		{"wrapped", fmt.Errorf("x: %w", exists), 5},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := exitCode(c.err); got != c.want {
+				t.Errorf("%d, want %d", got, c.want)
+			}
+		})
+	}
+}
+
+// What a person reads names the object once, says each hint once, and ends with
+// where the text is.
+func TestReport(t *testing.T) {
+	missing := func(name string) error {
+		return &objectError{object: `configmaps "` + name + `" in namespace "default"`, name: name, server: "http://s", err: types.NotFound(name)}
+	}
+	for _, c := range []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"one", missing("a"), "error: configmaps \"a\" in namespace \"default\" on http://s: not found\nhint: 'cmctl get -A' lists what there is\n"},
+		{"several", manyError{missing("a"), missing("b")}, "error: configmaps \"a\" in namespace \"default\" on http://s: not found\n" +
+			"error: configmaps \"b\" in namespace \"default\" on http://s: not found\nhint: 'cmctl get -A' lists what there is\n"},
+		{"kept", &keptError{path: "/d", where: " --server=http://s", err: manyError{errors.New("x"), errors.New("y")}},
+			"error: x\nerror: y\nyour text is kept in /d; correct it there if need be, then: cmctl apply -f /d --server=http://s\n"},
+		{"the object is in the text", &objectError{object: "O", server: "S", err: errors.New("gave up on O")}, "error: gave up on O (server S)\n"},
+		{"the server is in the text", &objectError{object: "O", server: "S", err: errors.New("cannot reach S")}, "error: O: cannot reach S\n"},
+		{"interrupted", &interruptedError{context.Canceled}, "error: interrupted\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var out bytes.Buffer
+			report(&out, c.err)
+			if out.String() != c.want {
+				t.Errorf("got\n%s\nwant\n%s", &out, c.want)
+			}
+		})
+	}
+}
