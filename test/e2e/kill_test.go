@@ -154,7 +154,7 @@ func (l *ledger) writer(ctx context.Context, configMaps *client.ConfigMaps, name
 // verify compares what the restarted server has with the ledger.
 func (l *ledger) verify(t *testing.T, url string) {
 	t.Helper()
-	list, err := connect(t, url).ConfigMaps("kill").List(t.Context())
+	list, err := connect(t, url).ConfigMaps("kill").List(t.Context(), client.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
