@@ -8,7 +8,6 @@ import (
 
 	"example.com/cmctl/pkg/client"
 	"example.com/cmctl/pkg/types"
-	yamlv3 "go.yaml.in/yaml/v3"
 )
 
 // checker finds what the server would refuse, or silently drop, and names the
@@ -59,7 +58,7 @@ func valueAt(d types.Document, path []string) (any, bool) {
 // check returns all faults of one kind at once; the later kinds make sense only
 // where the earlier ones found nothing.
 func (c *checker) check() []error {
-	for _, find := range []func(){c.kind, c.keys, c.values, c.fields, c.rules} {
+	for _, find := range []func(){c.kind, c.values, c.fields, c.rules} {
 		if find(); len(c.faults) > 0 {
 			return c.faults
 		}
@@ -75,25 +74,6 @@ func (c *checker) kind() {
 		c.add(nil, "no apiVersion: a manifest begins with apiVersion: v1 and kind: ConfigMap")
 	case c.Kind() != "ConfigMap" || c.APIVersion() != "v1":
 		c.add([]string{"kind"}, "%s %s: cmctl writes ConfigMaps of v1 only", c.APIVersion(), c.Kind())
-	}
-}
-
-// keys finds keys that YAML does not read as they are written: n, no and off are
-// booleans there, 0755 is 493.
-func (c *checker) keys() {
-	for _, path := range [][]string{{"data"}, {"binaryData"}, {"metadata", "labels"}, {"metadata", "annotations"}} {
-		n := c.src.node(slices.Concat(c.at, path))
-		entries, ok := c.mapAt(path)
-		if n == nil || n.Kind != yamlv3.MappingNode || !ok {
-			continue
-		}
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			key := n.Content[i]
-			if _, ok := entries[key.Value]; !ok && key.Kind == yamlv3.ScalarNode && key.Value != "<<" {
-				c.add(slices.Concat(path, []string{key.Value}),
-					"the key %s is not read as text by YAML; write it in quotes: %q", key.Value, key.Value)
-			}
-		}
 	}
 }
 

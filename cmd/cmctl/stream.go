@@ -10,7 +10,6 @@ import (
 
 	"example.com/cmctl/pkg/types"
 	kjson "sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
 )
 
 // document is one of the documents of a stream. The text is preceded by as many
@@ -136,7 +135,7 @@ func parseJSON(text []byte) (docs []types.Document, err error) {
 // parseYAML decodes one YAML document; nil without an error if there is nothing
 // in it.
 func parseYAML(text []byte) (types.Document, error) {
-	asJSON, err := yaml.YAMLToJSONStrict(text)
+	asJSON, err := types.YAMLToJSON(text)
 	if err != nil {
 		return nil, err
 	}
@@ -149,25 +148,19 @@ func parseYAML(text []byte) (types.Document, error) {
 	return types.ParseDocument(asJSON)
 }
 
-// yamlFault takes the line and the plain message out of the YAML library's
-// error; a fault without a line is put where the document begins.
+// yamlFault takes the line out of an error of types.YAMLToJSON; a fault without
+// a line is put where the document begins.
 func yamlFault(file string, err error, begin int) *faultError {
 	if errors.As(err, new(*repeatedKeyError)) {
 		return &faultError{file, begin, err.Error()}
 	}
-	text := strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")
-	text = strings.TrimSpace(strings.TrimPrefix(text, "yaml: "))
-	text = strings.TrimSpace(strings.TrimPrefix(text, "unmarshal errors:"))
-	line := begin
+	line, text := begin, err.Error()
 	if rest, ok := strings.CutPrefix(text, "line "); ok {
 		if number, message, ok := strings.Cut(rest, ": "); ok {
 			if n, err := strconv.Atoi(number); err == nil {
 				line, text = n, message
 			}
 		}
-	}
-	if strings.HasPrefix(text, "did not find expected") {
-		line++ // the library counts these from 0, and all others from 1
 	}
 	return &faultError{file, line, "not valid YAML: " + text}
 }
