@@ -30,16 +30,16 @@ func TestDecode(t *testing.T) {
 		{"field in other case", "application/json", `{"metadata":{"name":"flags"},"data":{"mode":"blue"},"Data":{"a":"b"}}`, []string{`unknown field "Data"`}, ""},
 		{"duplicate key", "application/json", `{"metadata":{"name":"flags"},"data":{"mode":"red","mode":"blue"}}`, []string{`duplicate field "data.mode"`}, ""},
 		{"duplicate YAML key", "application/yaml", "metadata: {name: flags}\ndata:\n  mode: red\n  mode: blue\n",
-			[]string{"yaml: unmarshal errors:\n  line 4: key \"mode\" already set in map"}, ""},
+			nil, `yaml: line 4: key "mode" already set in map`},
 
 		{"empty", "application/json", "", nil, "unexpected end of JSON input (<empty>)"},
 		{"cut off", "application/json", `{"metadata":{"na`, nil, "unexpected end of JSON input"},
 		{"no JSON", "application/json", "mode: blue", nil, "invalid character 'm'"},
 		{"two values", "application/json", object + object, nil, "after top-level value"},
 		{"garbage behind", "application/json", object + " x", nil, "invalid character 'x' after top-level value"},
-		{"two documents", "application/yaml", "metadata: {name: flags}\n---\nmetadata: {name: b}\n", nil, "2 documents"},
-		{"two documents on marker lines", "application/yaml", "--- {metadata: {name: flags}}\n--- {metadata: {name: b}}\n", nil, "2 documents"},
-		{"document after an end marker", "application/yaml", "metadata: {name: flags}\n...\nmetadata: {name: b}\n", nil, "2 documents"},
+		{"two documents", "application/yaml", "metadata: {name: flags}\n---\nmetadata: {name: b}\n", nil, "line 3: another YAML document"},
+		{"two documents on marker lines", "application/yaml", "--- {metadata: {name: flags}}\n--- {metadata: {name: b}}\n", nil, "line 2: another YAML document"},
+		{"document after an end marker", "application/yaml", "metadata: {name: flags}\n...\nmetadata: {name: b}\n", nil, "line 3: the YAML document has ended"},
 		{"no YAML", "application/yaml", "metadata:\n\tname: a\n", nil, "yaml: line 2"},
 		{"an array", "application/json", "[" + object + "]", nil, "cannot unmarshal array"},
 		{"other kind", "application/json", `{"kind":"Secret","apiVersion":"v1"}`, nil, `Secret in version "v1" cannot be handled as a ConfigMap`},
@@ -48,8 +48,8 @@ func TestDecode(t *testing.T) {
 		{"a list", "application/json", `{"kind":"ConfigMapList","items":[]}`, nil, "takes kind ConfigMap"},
 		{"number as value", "application/json", `{"metadata":{"name":"flags"},"data":{"mode":"blue","rollout":50}}`, nil,
 			"cannot unmarshal number into Go struct field ConfigMap.data of type string: data[rollout] must be a string, not a number; put it in quotes"},
-		{"YAML number and boolean", "application/yaml", "metadata: {name: flags}\ndata: {rollout: 50, on: yes}\n", nil,
-			"data[rollout] must be a string, not a number"},
+		{"YAML number and boolean", "application/yaml", "metadata: {name: flags}\ndata: {rollout: 50, \"on\": yes}\n", nil,
+			"data[on] must be a string, not a boolean; put it in quotes, data[rollout] must be a string, not a number"},
 		{"label that is a boolean", "application/json", `{"metadata":{"name":"flags","labels":{"on":true}}}`, nil, "metadata.labels[on] must be a string, not a boolean"},
 		{"version that is a number", "application/json", `{"metadata":{"name":"flags","resourceVersion":5}}`, nil, "resourceVersion of type string"},
 		{"base64", "application/json", `{"metadata":{"name":"flags"},"binaryData":{"b":"!!!"}}`, nil, "illegal base64"},
@@ -96,7 +96,7 @@ func TestDecodeProtobuf(t *testing.T) {
 		t.Errorf("got %+v, %v", cm, err)
 	}
 	var o metav1.DeleteOptions
-	err = types.DecodeOptions(wrap("DeleteOptions", &metav1.DeleteOptions{DryRun: []string{"All"}}), types.MediaProtobuf, "DeleteOptions", &o)
+	_, err = types.DecodeOptions(wrap("DeleteOptions", &metav1.DeleteOptions{DryRun: []string{"All"}}), types.MediaProtobuf, "DeleteOptions", &o)
 	if err != nil || len(o.DryRun) != 1 {
 		t.Errorf("got %+v, %v", o, err)
 	}
@@ -119,10 +119,10 @@ func TestDecodeRefusesOtherMediaTypes(t *testing.T) {
 
 func TestDecodeOptions(t *testing.T) {
 	var o metav1.DeleteOptions
-	if err := types.DecodeOptions([]byte(`{"dryRun":["All"]}`), types.MediaJSON, "DeleteOptions", &o); err != nil || len(o.DryRun) != 1 {
+	if _, err := types.DecodeOptions([]byte(`{"dryRun":["All"]}`), types.MediaJSON, "DeleteOptions", &o); err != nil || len(o.DryRun) != 1 {
 		t.Errorf("got %+v, %v", o, err)
 	}
-	err := types.DecodeOptions([]byte(`{"kind":"ConfigMap"}`), types.MediaJSON, "DeleteOptions", &o)
+	_, err := types.DecodeOptions([]byte(`{"kind":"ConfigMap"}`), types.MediaJSON, "DeleteOptions", &o)
 	if !apierrors.IsBadRequest(err) {
 		t.Errorf("another kind: got %v", err)
 	}

@@ -10,7 +10,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
 )
 
 // The media types of bodies.
@@ -30,8 +29,9 @@ var MediaTypes = []string{MediaJSON, MediaYAML, MediaProtobuf}
 // not different.
 //
 // Unknown and duplicate fields are dropped and told in problems, for the
-// caller to warn about or to refuse with StrictDecoding. The error is a
-// *StatusError with reason BadRequest or UnsupportedMediaType.
+// caller to warn about or to refuse with StrictDecoding; MaxProblems of them at
+// most. Text that is not UTF-8 is refused. The error is a *StatusError
+// with reason BadRequest or UnsupportedMediaType.
 func Decode(body []byte, mediaType string) (cm *ConfigMap, problems []string, err error) {
 	cm = &ConfigMap{}
 	problems, err = decode(body, mediaType, cm, Kind, checkType)
@@ -42,8 +42,17 @@ func Decode(body []byte, mediaType string) (cm *ConfigMap, problems []string, er
 		return nil, nil, err
 	}
 	cm.Kind, cm.APIVersion = Kind, APIVersion
+	for key, value := range cm.BinaryData {
+		if value == nil {
+			cm.BinaryData[key] = []byte{} // as null is "" in data: it would be written as null
+		}
+	}
 	return cm, problems, nil
 }
+
+// MaxProblems is how many problems Decode tells. Where it tells that many, there
+// may be more.
+const MaxProblems = 100
 
 // checkTimes refuses timestamps that can be read, but not written so that they
 // can be read again: a zone can move a time out of the years that RFC 3339 has.
@@ -64,15 +73,15 @@ func checkTimes(cm *ConfigMap) error {
 }
 
 // DecodeOptions reads the body of a request that carries parameters, such as
-// DeleteOptions, into one of the option types of meta/v1.
-func DecodeOptions(body []byte, mediaType, kind string, into any) error {
-	_, err := decode(body, mediaType, into, kind, func(t typeMeta) error {
+// DeleteOptions, into one of the option types of meta/v1. It tells the fields
+// that this dropped as Decode does.
+func DecodeOptions(body []byte, mediaType, kind string, into any) (problems []string, err error) {
+	return decode(body, mediaType, into, kind, func(t typeMeta) error {
 		if t.Kind != "" && t.Kind != kind {
 			return BadRequest(unhandled(t.Kind, t.APIVersion, kind, "this request takes kind "+kind+" only"))
 		}
 		return nil
 	})
-	return err
 }
 
 // typeMeta is what is read first, to know what the rest is.
@@ -100,7 +109,7 @@ func decode(body []byte, mediaType string, into any, kind string, check func(typ
 	if mediaType == MediaProtobuf {
 		return nil, decodeProtobuf(body, into, kind, check)
 	}
-	data, problems, err := toJSON(body, mediaType)
+	data, err := toJSON(body, mediaType)
 	if err != nil {
 		return nil, unrecognized(kind, err, body)
 	}
@@ -115,6 +124,7 @@ func decode(body []byte, mediaType string, into any, kind string, check func(typ
 	if err != nil {
 		return nil, BadRequest(unhandled(kind, APIVersion, kind, err.Error()+wrongValues(data)))
 	}
+	var problems []string
 	for _, s := range strict {
 		problems = append(problems, s.Error())
 	}
@@ -149,66 +159,30 @@ func beginning(body []byte) string {
 		head, more = head[:limit], " ..."
 	}
 	if body[0] == '{' {
-		return string(head) + more
+		return strings.ToValidUTF8(string(head), "") + more
 	}
 	return fmt.Sprintf("%x%s", head, more)
 }
 
-// toJSON turns a body into JSON, and tells the duplicate keys that this drops.
-func toJSON(body []byte, mediaType string) (data []byte, problems []string, err error) {
+// toJSON turns a body into JSON, all of it UTF-8.
+func toJSON(body []byte, mediaType string) ([]byte, error) {
 	switch mediaType {
 	case MediaJSON:
-		return body, nil, nil
+		return body, checkUTF8(body)
 	case MediaYAML:
 	default:
-		return nil, nil, UnsupportedMediaType(MediaTypes...)
+		return nil, UnsupportedMediaType(MediaTypes...)
 	}
-	if n := documents(body); n > 1 {
-		return nil, nil, fmt.Errorf("yaml: the body has %d documents; send them one by one", n)
+	// JSON under YAML's name is read as what it is: as YAML, its strings would
+	// mean something else where they hold line breaks that only YAML knows.
+	if start := bytes.TrimLeft(body, " \t\r\n"); len(start) > 0 && start[0] == '{' && json.Valid(start) {
+		return start, checkUTF8(body)
 	}
-	data, err = yaml.YAMLToJSON(body)
+	data, err := YAMLToJSON(body)
 	if err != nil {
-		return nil, nil, cleanYAML(err)
+		return nil, fmt.Errorf("yaml: %w", err)
 	}
-	if _, err := yaml.YAMLToJSONStrict(body); err != nil {
-		problems = append(problems, cleanYAML(err).Error())
-	}
-	return data, problems, nil
-}
-
-// cleanYAML drops the prefix that sigs.k8s.io/yaml puts before YAML's own
-// message, which names the line.
-func cleanYAML(err error) error {
-	if text, ok := strings.CutPrefix(err.Error(), "error converting YAML to JSON: "); ok {
-		return errors.New(text)
-	}
-	return err
-}
-
-// documents counts the YAML documents that have content. The YAML library reads
-// the first and ignores what follows, which here would be a wrong success. A
-// line that begins with --- or ... separates documents wherever it stands: the
-// lines of a scalar inside a mapping are indented.
-func documents(body []byte) int {
-	count, content := 0, false
-	for line := range bytes.Lines(body) {
-		line = bytes.TrimRight(line, " \t\r\n")
-		if marker := bytes.HasPrefix(line, []byte("---")) || bytes.HasPrefix(line, []byte("...")); marker &&
-			(len(line) == 3 || line[3] == ' ' || line[3] == '\t') {
-			content = false
-			line = line[3:]
-		}
-		line = bytes.TrimLeft(line, " \t")
-		if len(line) == 0 || line[0] == '#' || content {
-			continue
-		}
-		if line[0] == '%' && count == 0 {
-			continue // a directive, before the first document
-		}
-		content = true
-		count++
-	}
-	return count
+	return data, nil
 }
 
 // wrongValues names the entries of string maps whose value is no string: the

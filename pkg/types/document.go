@@ -37,7 +37,7 @@ func ParseDocument(text []byte) (Document, error) {
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("more than one JSON value")
 	}
-	return d, nil
+	return d, checkEscapes(text)
 }
 
 // NewDocument is a ConfigMap with that name and nothing else. An empty

@@ -30,7 +30,7 @@ type HistoryEntry struct {
 	// ResourceVersion is the version that the write made.
 	ResourceVersion string `json:"resourceVersion"`
 	// UID is the object's uid in that version: another uid is another object of
-	// the same name. A deletion has none, for it leaves no object.
+	// the same name. A deletion has the uid of what it deleted.
 	UID types.UID `json:"uid,omitempty"`
 	// Verb is what was asked: create, update, patch, apply or delete.
 	Verb string `json:"verb"`

@@ -3,6 +3,7 @@ package types
 import (
 	"bytes"
 	"fmt"
+	"reflect"
 
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -32,5 +33,6 @@ func decodeProtobuf(body []byte, into any, kind string, check func(typeMeta) err
 	if err := message.Unmarshal(envelope.Raw); err != nil {
 		return BadRequest(unhandled(kind, APIVersion, kind, "protobuf: "+err.Error()))
 	}
-	return nil
+	// Nothing else checks the strings of protobuf.
+	return checkStrings(reflect.ValueOf(into), "")
 }

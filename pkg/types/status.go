@@ -200,6 +200,20 @@ func UnsupportedMediaType(accepted ...string) *StatusError {
 		"the body of the request was in an unknown format - accepted media types include: "+strings.Join(accepted, ", "), nil)
 }
 
+// UnsupportedCharset refuses a body in another encoding than UTF-8, whose
+// letters would be taken for others.
+func UnsupportedCharset(charset string) *StatusError {
+	return failure(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
+		fmt.Sprintf("the body of the request is in charset %q - only utf-8 is read", charset), nil)
+}
+
+// Misread refuses a request whose body has fields that would be dropped and
+// change what it does.
+func Misread(kind string, problems []string) *StatusError {
+	return BadRequest(unhandled(kind, APIVersion, kind,
+		"field names count in their exact case, and once each: "+strings.Join(problems, ", ")))
+}
+
 // RequestTooLarge refuses a body of more than limit bytes.
 func RequestTooLarge(limit int64) *StatusError {
 	return failure(http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge,
