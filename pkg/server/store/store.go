@@ -58,6 +58,9 @@ type Record struct {
 	VersionAt int
 	// Labels are the object's labels, so that a selector reads no Value.
 	Labels map[string]string
+	// UID is the object's uid, so that its history tells one object from another
+	// of the same name. A tombstone has that of what was deleted.
+	UID string
 	Meta
 }
 
@@ -101,9 +104,9 @@ type Page struct {
 	Remaining int      // keys under the prefix that come after the page
 }
 
-// Event is one change of one key. Watchers share it: it must not be modified. Prev is the version before it, nil if the key
-// was absent; a deletion carries its tombstone in Record and what was deleted
-// in Prev.
+// Event is one change of one key. Watchers share it: it must not be modified.
+// Prev is the version before it, nil if the key was absent; a deletion carries
+// its tombstone in Record and what was deleted in Prev.
 type Event struct {
 	Record Record
 	Prev   *Record
@@ -145,12 +148,26 @@ type Store interface {
 	// as in Get. It never blocks a Commit.
 	List(ctx context.Context, o ListOptions) (Page, error)
 
-	// History returns the versions of a key that are still kept, tombstones
-	// included, newest first; limit 0 means all. Versions older than the
-	// compacted revision may be among them, with gaps neither before nor
-	// between those that are returned and the newest. ErrNotFound if nothing
-	// is kept.
+	// History returns the heads of the versions of a key that are still kept,
+	// tombstones included, newest first; limit 0 means all. A head has everything
+	// but the Value, which is nil. Versions older than the compacted revision may
+	// be among them, with gaps neither before nor between those that are returned
+	// and the newest. ErrNotFound if nothing is kept. It reads no large Value.
 	History(ctx context.Context, key Key, limit int) ([]Record, error)
+
+	// Version returns the one version of a key that the commit rev wrote, whole; a
+	// tombstone comes as a Deleted record. Whatever History lists can be read,
+	// versions before the compacted revision too. If there is none:
+	//
+	// ErrFuture if rev is beyond the current revision.
+	//
+	// ErrCompacted if rev may have written the key and been given up: it is not
+	// beyond the compacted revision, and no version as old is kept of the key.
+	//
+	// ErrNotFound if rev certainly did not write the key: all other cases, since
+	// nothing is given up that is newer than the compacted revision or than any
+	// version that is kept.
+	Version(ctx context.Context, key Key, rev Revision) (Record, error)
 
 	// Commit makes the writes if every guard holds, as one step, and returns
 	// their revision. When it returns, they are durable, and only then can a

@@ -49,7 +49,7 @@ func (w *watcher) readChunk(p *past) ([]store.Event, error) {
 	if err != nil {
 		return nil, errors.Join(err, revisions.Close())
 	}
-	c := chunk{prefix: w.prefix, records: records, next: w.pos + 1}
+	c := chunk{past: p, prefix: w.prefix, records: records, next: w.pos + 1}
 	err = c.read(revisions, p.view.current)
 	if err = errors.Join(err, revisions.Close(), records.Close()); err != nil {
 		return nil, err
@@ -59,6 +59,7 @@ func (w *watcher) readChunk(p *past) ([]store.Event, error) {
 }
 
 type chunk struct {
+	past    *past
 	prefix  store.Key
 	records *pebble.Iterator
 	next    store.Revision
@@ -109,7 +110,7 @@ func (c *chunk) addRevision(rev store.Revision, keys []store.Key) error {
 		if !strings.HasPrefix(string(key), string(c.prefix)) {
 			continue
 		}
-		e, err := eventAt(c.records, key, rev)
+		e, err := c.past.eventAt(c.records, key, rev)
 		if err != nil {
 			return err
 		}
@@ -123,14 +124,14 @@ func (c *chunk) addRevision(rev store.Revision, keys []store.Key) error {
 }
 
 // eventAt makes the event of a version from it and the one before.
-func eventAt(it *pebble.Iterator, key store.Key, rev store.Revision) (store.Event, error) {
+func (p *past) eventAt(it *pebble.Iterator, key store.Key, rev store.Revision) (store.Event, error) {
 	missing := func() (store.Event, error) {
 		return store.Event{}, errors.Join(it.Error(), fmt.Errorf("%w: %s at revision %d is missing", store.ErrDamaged, key, rev))
 	}
 	if !it.SeekGE(recordKey(key, rev)) {
 		return missing()
 	}
-	rec, err := recordAt(it, -1)
+	rec, err := recordAt(p, it)
 	if err != nil {
 		return store.Event{}, err
 	}
@@ -144,7 +145,7 @@ func eventAt(it *pebble.Iterator, key store.Key, rev store.Revision) (store.Even
 	if before, _, err := splitRecordKey(it.Key()); err != nil || before != key {
 		return e, err
 	}
-	prev, err := recordAt(it, -1)
+	prev, err := recordAt(p, it)
 	if err == nil && !prev.Deleted {
 		e.Prev = &prev
 	}

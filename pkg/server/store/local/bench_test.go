@@ -180,3 +180,37 @@ func BenchmarkList1000(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkHistory is of a key with 300 versions of 256 KiB, on disk: the list, and
+// one version of it, which was read from a list of whole versions once.
+func BenchmarkHistory(b *testing.B) {
+	s, err := Open(Options{Dir: b.TempDir()})
+	ok(b, err)
+	defer s.Close()
+	ctx := context.Background()
+	value := make([]byte, 256<<10)
+	var rev store.Revision
+	for i := range 300 {
+		for j := range value {
+			value[j] = byte('a' + (i+j*j)%26)
+		}
+		rev, err = s.Commit(ctx, store.Txn{Writes: []store.Record{{Key: "configmaps/a/b", Value: bytes.Clone(value), UID: "u"}}})
+		ok(b, err)
+	}
+	b.Run("list", func(b *testing.B) {
+		b.ReportAllocs()
+		for range b.N {
+			if heads, err := s.History(ctx, "configmaps/a/b", 0); err != nil || len(heads) != 300 {
+				b.Fatal(len(heads), err)
+			}
+		}
+	})
+	b.Run("version", func(b *testing.B) {
+		b.ReportAllocs()
+		for range b.N {
+			if rec, err := s.Version(ctx, "configmaps/a/b", rev-150); err != nil || len(rec.Value) != len(value) {
+				b.Fatal(err)
+			}
+		}
+	})
+}

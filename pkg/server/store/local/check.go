@@ -44,7 +44,11 @@ func (c checker) run() error {
 	if err != nil {
 		return err
 	}
-	return c.records(store.Revision(stored), unfinished)
+	apart, err := c.records(store.Revision(stored), unfinished)
+	if err != nil {
+		return err
+	}
+	return c.values(apart)
 }
 
 // revisions checks the lists of keys. unfinished means that a compaction has some
@@ -96,22 +100,30 @@ func (c checker) exists(row []byte) error {
 	return closer.Close()
 }
 
-// records checks every record, and the index against the newest ones.
-func (c checker) records(stored store.Revision, unfinished bool) (err error) {
+// records checks every record with its value, and the index against the newest
+// ones. apart is how many values have a row of their own.
+func (c checker) records(stored store.Revision, unfinished bool) (apart int, err error) {
 	it, err := c.rows([]byte{rowRecord}, []byte{rowRecord + 1})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer func() { err = errors.Join(err, it.Error(), it.Close()) }()
 	live := 0
 	var newest, oldNewest store.Key // whose newest record, and newest up to compacted, was seen
 	for ok := it.First(); ok; ok = it.Next() {
-		rec, err := recordAt(it, -1)
+		h, err := headAt(it)
+		if err != nil {
+			return 0, err
+		}
+		if h.apart {
+			apart++
+		}
+		rec, err := complete(c.past, h)
 		if err = errors.Join(err, c.ctx.Err()); err != nil {
-			return err
+			return 0, err
 		}
 		if rec.Revision > stored {
-			return fmt.Errorf("%s has revision %d, current is %d", rec.Key, rec.Revision, stored)
+			return 0, fmt.Errorf("%s has revision %d, current is %d", rec.Key, rec.Revision, stored)
 		}
 		if rec.Revision > c.compacted {
 			err = c.listed(&rec)
@@ -122,7 +134,7 @@ func (c checker) records(stored store.Revision, unfinished bool) (err error) {
 			}
 		}
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if rec.Revision > c.view.current || newest == rec.Key {
 			continue
@@ -132,13 +144,31 @@ func (c checker) records(stored store.Revision, unfinished bool) (err error) {
 			live++
 		}
 		if err := c.indexed(&rec); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	if n := c.view.tree.Len(); n != live {
-		return fmt.Errorf("%d live keys on disk, %d in the index", live, n)
+		return 0, fmt.Errorf("%d live keys on disk, %d in the index", live, n)
 	}
-	return nil
+	return apart, nil
+}
+
+// values checks that there are so many: those that records have. Each of them was
+// found, so that one more belongs to none.
+func (c checker) values(want int) (err error) {
+	it, err := c.rows([]byte{rowValue}, []byte{rowValue + 1})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, it.Error(), it.Close()) }()
+	n := 0
+	for ok := it.First(); ok; ok = it.Next() {
+		n++
+	}
+	if n != want {
+		return fmt.Errorf("%d values have a row of their own, records have %d", n, want)
+	}
+	return c.ctx.Err()
 }
 
 func (c checker) listed(rec *store.Record) error {

@@ -20,9 +20,12 @@ func TestCheckSees(t *testing.T) {
 		"a record beyond the counter":   func(s *Store) error { return setRecord(s, "a", 99, "1") },
 		"another value than indexed":    func(s *Store) error { return setRecord(s, "a", 2, "other") },
 		"a revision that is gone":       func(s *Store) error { return s.db.Delete(revisionKey(2), pebble.Sync) },
-		"a revision beyond the counter": func(s *Store) error { return s.db.Set(revisionKey(4), []byte("\x01\x01a"), pebble.Sync) },
+		"a revision beyond the counter": func(s *Store) error { return s.db.Set(revisionKey(5), []byte("\x01\x01a"), pebble.Sync) },
 		"a counter that went back":      func(s *Store) error { return s.db.Set(metaCurrent, encodeU64(2), pebble.Sync) },
 		"a compacted tombstone":         func(s *Store) error { return setTombstone(s, "z") },
+		"a value that is gone":          func(s *Store) error { return s.db.Delete(valueKey("long", 4), pebble.Sync) },
+		"another value":                 func(s *Store) error { return s.db.Set(valueKey("long", 4), []byte("x"), pebble.Sync) },
+		"a value of no record":          func(s *Store) error { return s.db.Set(valueKey("long", 3), []byte("x"), pebble.Sync) },
 		"a live key not in the index": func(s *Store) error {
 			v := *s.view.Load()
 			v.tree = v.tree.Copy()
@@ -45,6 +48,7 @@ func TestCheckSees(t *testing.T) {
 			put(t, s, "a", "1")
 			put(t, s, "a", "2")
 			put(t, s, "b", "1")
+			put(t, s, "long", strings.Repeat("x", 2*defaultApartAbove))
 			ok(t, s.Compact(t.Context(), 1))
 			ok(t, s.Check(t.Context()))
 			ok(t, damage(s))
@@ -57,12 +61,14 @@ func TestCheckSees(t *testing.T) {
 
 func setRecord(s *Store, key store.Key, rev store.Revision, value string) error {
 	rec := store.Record{Key: key, Value: []byte(value)}
-	return s.db.Set(recordKey(key, rev), encodeRecord(&rec), pebble.Sync)
+	row, _ := encodeRecord(&rec, defaultApartAbove)
+	return s.db.Set(recordKey(key, rev), row, pebble.Sync)
 }
 
 func setTombstone(s *Store, key store.Key) error {
 	rec := store.Record{Key: key, Deleted: true}
-	return s.db.Set(recordKey(key, 1), encodeRecord(&rec), pebble.Sync)
+	row, _ := encodeRecord(&rec, defaultApartAbove)
+	return s.db.Set(recordKey(key, 1), row, pebble.Sync)
 }
 
 // The index counts what remains without visiting it; compare with counting.

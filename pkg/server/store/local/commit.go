@@ -23,6 +23,7 @@ const (
 type prepared struct {
 	rec     store.Record
 	encoded []byte
+	apart   bool // the value is not in encoded
 }
 
 // request is a transaction on its way. Whoever moves state from waiting decides:
@@ -55,7 +56,10 @@ func (s *Store) Commit(ctx context.Context, txn store.Txn) (store.Revision, erro
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	if err := s.Healthy(); err != nil {
+	if s.isClosing() {
+		return 0, store.ErrClosed
+	}
+	if err := s.failureErr(); err != nil {
 		return 0, err
 	}
 	select {
@@ -130,9 +134,13 @@ func (s *Store) prepare(txn store.Txn) (*request, error) {
 		}
 		seen[rec.Key] = true
 		rec = normal(rec)
-		encoded := encodeRecord(&rec)
-		r.size += len(encoded) + 2*len(rec.Key)
-		r.writes = append(r.writes, prepared{rec: rec, encoded: encoded})
+		w := prepared{rec: rec}
+		w.encoded, w.apart = encodeRecord(&w.rec, s.opts.apartAbove)
+		r.size += len(w.encoded) + 2*len(rec.Key)
+		if w.apart {
+			r.size += len(rec.Value) + len(rec.Key)
+		}
+		r.writes = append(r.writes, w)
 	}
 	return r, nil
 }
@@ -254,6 +262,9 @@ func (c *committer) take(r *request) {
 		w := &r.writes[i]
 		w.rec.Revision = rev
 		err = errors.Join(err, b.Set(recordKey(w.rec.Key, rev), w.encoded, nil))
+		if w.apart {
+			err = errors.Join(err, b.Set(valueKey(w.rec.Key, rev), w.rec.Value, nil))
+		}
 		c.changes = append(c.changes, change{rec: w.rec, old: c.apply(w.rec)})
 	}
 	err = errors.Join(err, b.Set(revisionKey(rev), appendRevisionKeys(nil, r.writes), nil))
@@ -334,7 +345,10 @@ func (c *committer) sync() error {
 	if c.s.opts.withoutSync {
 		options = pebble.NoSync
 	}
-	if err = errors.Join(c.batch.Commit(options), c.s.failureErr()); err != nil {
+	err = c.batch.Commit(options)
+	// After the sync: a directory that went before it took the batch along.
+	c.s.checkPlace()
+	if err = errors.Join(err, c.s.failureErr()); err != nil {
 		return err
 	}
 	err = c.batch.Close()

@@ -107,7 +107,7 @@ func (s *Store) finishCompaction() {
 	// Nobody waits for it, and closing the store ends it.
 	err := s.sweep(context.Background())
 	if err != nil && !errors.Is(err, store.ErrClosed) {
-		s.log.Warn("store: an interrupted compaction is not finished; the next one will go on with it", "error", err)
+		s.log.Warn("store: an interrupted compaction is not finished; the next one will go on with it", "error", line(err))
 	}
 }
 
@@ -195,7 +195,7 @@ func (p *past) trim(key store.Key, b *pebble.Batch) error {
 func (p *past) trimFrom(it *pebble.Iterator, key store.Key, b *pebble.Batch) error {
 	kept, reached := 0, false
 	for ok := it.First(); ok; {
-		rec, err := recordAt(it, 0)
+		rec, err := headAt(it)
 		if err != nil {
 			return err
 		}
@@ -217,12 +217,24 @@ func (p *past) trimFrom(it *pebble.Iterator, key store.Key, b *pebble.Batch) err
 
 // deleteFrom removes the version that it stands on and all older ones.
 func deleteFrom(it *pebble.Iterator, key store.Key, b *pebble.Batch) error {
+	newest, versions := store.Revision(0), 0
 	var rows [][]byte
-	for ok := true; ok && len(rows) < rangeFrom; ok = it.Next() {
-		rows = append(rows, append([]byte(nil), it.Key()...))
+	for ok := true; ok && versions < rangeFrom; ok = it.Next() {
+		h, err := headAt(it)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, recordKey(key, h.Revision))
+		if h.apart {
+			rows = append(rows, valueKey(key, h.Revision))
+		}
+		newest = max(newest, h.Revision)
+		versions++
 	}
-	if len(rows) == rangeFrom {
-		return b.DeleteRange(rows[0], recordsEnd(key), nil)
+	if versions == rangeFrom {
+		return errors.Join(
+			b.DeleteRange(recordKey(key, newest), recordsEnd(key), nil),
+			b.DeleteRange(valueKey(key, newest), valuesEnd(key), nil))
 	}
 	for _, row := range rows {
 		if err := b.Delete(row, nil); err != nil {

@@ -137,7 +137,7 @@ type crash struct {
 }
 
 func crashOptions(fs vfs.FS) Options {
-	return Options{Dir: "store", FS: fs, memTableSize: 128 << 10, HistoryLimit: 2, InlineValueSize: 500}
+	return Options{Dir: "store", FS: fs, memTableSize: 128 << 10, HistoryLimit: 2, InlineValueSize: 500, apartAbove: 1000}
 }
 
 func startCrash(t *testing.T, o Options, disk *vfs.MemFS, r *rand.Rand, compact bool) *crash {

@@ -1,8 +1,10 @@
 package local
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -249,6 +251,45 @@ func TestFailingTableIsRepeated(t *testing.T) {
 	}
 	ok(t, s.Healthy())
 	f.fail.Store(nil)
+}
+
+// A full disk lets no table be written, over and over: the log has it once, as one
+// line, and writes that still fit go on.
+func TestFailingTablesAreLoggedSeldom(t *testing.T) {
+	f := newFaulty()
+	var log bytes.Buffer
+	o := mem(f.fs)
+	o.memTableSize = 256 << 10
+	o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	s := open(t, o)
+	var failures atomic.Int32
+	many := make(chan struct{})
+	f.failOn(func(op errorfs.Op) bool {
+		if !strings.HasSuffix(op.Path, ".sst") || op.Kind != errorfs.OpFileWrite {
+			return false
+		}
+		if failures.Add(1) == 20 {
+			close(many)
+		}
+		return true
+	})
+	for range 10 { // fills a memtable, but not all that there may be
+		put(t, s, "a", strings.Repeat("x", 50_000))
+	}
+	<-many
+	put(t, s, "a", "1")
+	f.fail.Store(nil)
+	ok(t, s.Check(t.Context()))
+	ok(t, s.Close()) // it logs nothing from here on
+	text := log.String()
+	if n := strings.Count(text, "background work failed"); n != 1 || !strings.Contains(text, "unreported=0") {
+		t.Errorf("it was logged %d times: %.2000s", n, text)
+	}
+	for _, l := range strings.SplitAfter(text, "\n") {
+		if len(l) > 500 {
+			t.Errorf("a line of %d bytes: %.500s", len(l), l)
+		}
+	}
 }
 
 // A store that can't be read says where and what.

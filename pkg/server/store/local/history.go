@@ -113,46 +113,11 @@ func (p *past) version(key store.Key, at store.Revision) (store.Record, error) {
 	}
 	rec, err := store.Record{}, store.ErrNotFound
 	if it.First() {
-		rec, err = recordAt(it, -1)
+		rec, err = recordAt(p, it)
 	} else if it.Error() != nil {
 		err = it.Error()
 	}
 	return rec, errors.Join(err, it.Close())
-}
-
-// History returns the versions of a key that are still kept. See store.Store.
-func (s *Store) History(ctx context.Context, key store.Key, limit int) ([]store.Record, error) {
-	if err := s.begin(ctx); err != nil {
-		return nil, err
-	}
-	defer s.end()
-	if checkKey(key) != nil {
-		return nil, store.ErrNotFound // its rows could be taken for another key's
-	}
-	p, err := s.moment()
-	if err != nil {
-		return nil, err
-	}
-	defer p.close()
-	it, err := p.rows(recordKey(key, p.view.current), recordsEnd(key))
-	if err != nil {
-		return nil, err
-	}
-	var found []store.Record
-	for ok := it.First(); ok && (limit <= 0 || len(found) < limit); ok = it.Next() {
-		rec, err := recordAt(it, -1)
-		if err = errors.Join(err, ctx.Err()); err != nil {
-			return nil, errors.Join(err, it.Close())
-		}
-		found = append(found, rec)
-	}
-	if err := errors.Join(it.Error(), it.Close()); err != nil {
-		return nil, err
-	}
-	if len(found) == 0 {
-		return nil, store.ErrNotFound
-	}
-	return found, nil
 }
 
 // listPast lists a state that no view is kept of.
@@ -171,14 +136,14 @@ func (s *Store) listPast(ctx context.Context, o store.ListOptions) (store.Page, 
 		return store.Page{}, err
 	}
 	page := store.Page{Revision: o.At, Records: []store.Record{}}
-	err = errors.Join(fillPage(ctx, it, o, &page), it.Error(), it.Close())
+	err = errors.Join(p.fillPage(ctx, it, o, &page), it.Error(), it.Close())
 	if err != nil {
 		return store.Page{}, err
 	}
 	return page, nil
 }
 
-func fillPage(ctx context.Context, it *pebble.Iterator, o store.ListOptions, page *store.Page) error {
+func (p *past) fillPage(ctx context.Context, it *pebble.Iterator, o store.ListOptions, page *store.Page) error {
 	steps := 0
 	for ok := it.First(); ok; steps++ {
 		if steps%1024 == 0 && ctx.Err() != nil {
@@ -192,19 +157,18 @@ func fillPage(ctx context.Context, it *pebble.Iterator, o store.ListOptions, pag
 			ok = it.SeekGE(recordKey(key, o.At)) // of this key if it was there then, else of the next
 			continue
 		}
-		full := o.Limit > 0 && len(page.Records) == o.Limit
-		keep := -1
-		if full {
-			keep = 0 // only whether it is deleted matters
-		}
-		rec, err := recordAt(it, keep)
+		h, err := headAt(it)
 		switch {
 		case err != nil:
 			return err
-		case rec.Deleted:
-		case full:
+		case h.Deleted:
+		case o.Limit > 0 && len(page.Records) == o.Limit:
 			page.Remaining++
 		default:
+			rec, err := complete(p, h)
+			if err != nil {
+				return err
+			}
 			page.Records = append(page.Records, rec)
 		}
 		ok = it.SeekGE(recordsEnd(key))

@@ -77,37 +77,34 @@ func (s *Store) loadTree(current store.Revision) (*tree, error) {
 	}
 	t := newTree()
 	for ok := it.First(); ok; {
-		rec, err := recordAt(it, s.opts.InlineValueSize)
-		if err == nil && rec.Revision > current {
+		h, err := headAt(it)
+		if err == nil && h.Revision > current {
 			err = fmt.Errorf("%w: %s has revision %d, but the newest commit is said to be %d; restore a backup",
-				store.ErrDamaged, rec.Key, rec.Revision, current)
+				store.ErrDamaged, h.Key, h.Revision, current)
+		}
+		var i *item
+		if err == nil && !h.Deleted {
+			i, err = s.loadItem(h)
 		}
 		if err != nil {
 			return nil, errors.Join(err, it.Close())
 		}
-		if !rec.Deleted {
-			t.Set(newItem(rec))
+		if i != nil {
+			t.Set(i)
 		}
-		ok = it.SeekGE(recordsEnd(rec.Key))
+		ok = it.SeekGE(recordsEnd(h.Key))
 	}
 	return t, errors.Join(it.Error(), it.Close())
 }
 
-// newItem is the index entry of a live version whose value is already left out
-// if it is large.
-func newItem(rec store.Record) *item { return &item{rec: rec, large: rec.Value == nil} }
-
-// recordAt decodes the record that it stands on.
-func recordAt(it *pebble.Iterator, keep int) (store.Record, error) {
-	key, rev, err := splitRecordKey(it.Key())
-	if err != nil {
-		return store.Record{}, err
+// loadItem is the index entry of a live version, with its value if that is small
+// enough to be held.
+func (s *Store) loadItem(h head) (*item, error) {
+	if h.size > s.opts.InlineValueSize {
+		return &item{rec: h.Record, large: true}, nil
 	}
-	data, err := it.ValueAndErr()
-	if err != nil {
-		return store.Record{}, fmt.Errorf("read %s at revision %d: %w", key, rev, err)
-	}
-	return decodeRecord(key, rev, data, keep)
+	rec, err := complete(s.db, h)
+	return &item{rec: rec}, err
 }
 
 func (s *Store) readMeta(r reader, row []byte) (uint64, error) {

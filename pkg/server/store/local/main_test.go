@@ -58,7 +58,7 @@ func TestStoreInMemory(t *testing.T) {
 // A store that keeps no value in memory and little history takes the other paths.
 func TestStoreOfLargeValues(t *testing.T) {
 	storetest.Run(t, func(tb testing.TB) store.Store {
-		return open(tb, Options{InMemory: true, InlineValueSize: 1, HistoryLimit: 2, WatchBuffer: 2000})
+		return open(tb, Options{InMemory: true, InlineValueSize: 1, apartAbove: 2, HistoryLimit: 2, WatchBuffer: 2000})
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -40,7 +41,10 @@ func (s *Store) pebbleOptions(lock *pebble.Lock) *pebble.Options {
 		Logger:                      pebbleLogger{s},
 		EventListener: &pebble.EventListener{
 			BackgroundError: func(err error) {
-				s.log.Warn("store: background work failed and is repeated", "error", err)
+				// On a full disk it fails dozens of times a second.
+				if held, ok := s.background.pass(time.Now()); ok {
+					s.log.Warn("store: background work failed and is repeated", "error", line(err), "unreported", held)
+				}
 			},
 			DataCorruption: func(info pebble.DataCorruptionInfo) {
 				if s.fs.armed.Load() { // else Open is about to return it

@@ -3,7 +3,6 @@ package local
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -61,12 +60,7 @@ func (s *Store) record(r reader, it *item) (store.Record, error) {
 	if !it.large {
 		return it.rec, nil
 	}
-	data, closer, err := r.Get(recordKey(it.rec.Key, it.rec.Revision))
-	if err != nil {
-		return store.Record{}, fmt.Errorf("read %s at revision %d: %w", it.rec.Key, it.rec.Revision, err)
-	}
-	defer closer.Close()
-	return decodeRecord(it.rec.Key, it.rec.Revision, data, -1)
+	return readVersion(r, it.rec.Key, it.rec.Revision)
 }
 
 // List returns the live records of one state. See store.Store.

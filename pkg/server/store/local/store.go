@@ -7,9 +7,9 @@ import (
 	"io/fs"
 	"log/slog"
 	"math/rand/v2"
-	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/record"
@@ -48,6 +48,7 @@ type Options struct {
 
 	watchBytes   int    // what a watcher's buffer may hold on to
 	memTableSize uint64 // small ones make tests see many flushes
+	apartAbove   int    // length beyond which a value gets a row of its own
 	withoutSync  bool   // for the test that shows that the crash tests see a loss
 }
 
@@ -74,6 +75,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.WatchBuffer, 8192)
 	setDefault(&o.CacheBytes, defaultCacheBytes)
 	setDefault(&o.watchBytes, 64<<20)
+	setDefault(&o.apartAbove, defaultApartAbove)
 	setDefault(&o.memTableSize, defaultMemTableSize)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -95,6 +97,9 @@ type Store struct {
 	fs   *freezingFS
 	db   *pebble.DB
 	lock *pebble.Lock
+
+	place      place
+	background seldom // for what Pebble says of its background work
 
 	// view is the published state. The committer alone stores it.
 	view atomic.Pointer[view]
@@ -146,6 +151,7 @@ func Open(o Options) (*Store, error) {
 		closing:   make(chan struct{}),
 		failed:    make(chan struct{}),
 	}
+	s.background.period = time.Minute
 	s.fs = newFreezingFS(o.FS, s.fail)
 	if err := s.open(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open store %s: %w", dir, err), s.release())
@@ -155,6 +161,10 @@ func Open(o Options) (*Store, error) {
 }
 
 func (s *Store) open() error {
+	var err error
+	if s.place, err = placeOf(s.opts.FS, s.opts.Dir); err != nil {
+		return err
+	}
 	db, err := pebble.Open(s.opts.Dir, s.pebbleOptions(s.lock))
 	if err != nil {
 		return damaged(err)
@@ -176,8 +186,7 @@ func damaged(err error) error {
 		!errors.Is(err, record.ErrUnexpectedEOF) && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	text, _, _ := strings.Cut(err.Error(), "\n")
-	return fmt.Errorf("%w: %s", store.ErrDamaged, text)
+	return fmt.Errorf("%w: %s", store.ErrDamaged, line(err))
 }
 
 // release gives back Pebble and the lock.
@@ -196,6 +205,9 @@ func (s *Store) start() {
 	s.fs.armed.Store(true)
 	s.workers.Go(s.commitLoop)
 	s.workers.Go(s.finishCompaction)
+	if s.place.lock != nil {
+		s.workers.Go(s.watchPlace)
+	}
 }
 
 // State returns the current and the compacted revision.
@@ -209,6 +221,7 @@ func (s *Store) Healthy() error {
 	if s.isClosing() {
 		return store.ErrClosed
 	}
+	s.checkPlace()
 	return s.failureErr()
 }
 
@@ -218,7 +231,7 @@ func (s *Store) fail(cause error) {
 		err := fmt.Errorf("%w: %w", store.ErrFailed, cause)
 		s.failure.Store(&err)
 		close(s.failed)
-		s.log.Error("store: takes no more writes until it is restarted", "error", cause)
+		s.log.Error("store: takes no more writes until it is restarted", "error", line(cause))
 	})
 }
 

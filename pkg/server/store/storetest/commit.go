@@ -117,6 +117,7 @@ func comesBack(h *harness) {
 			Value:     []byte(strings.Repeat("v", size)),
 			VersionAt: size / 2,
 			Labels:    map[string]string{"app": "web", "empty": ""},
+			UID:       "0b0d4a5e-6d1f-4f6e-9f9a-2f6d8a3c1e10",
 			Meta: store.Meta{
 				Verb: "patch", Manager: "cmctl-patch", User: "jane", WriteID: "w-1",
 				Time: time.Date(2024, 2, 29, 12, 30, 1, 234_567_890, time.FixedZone("", 3600)),
@@ -133,11 +134,15 @@ func comesBack(h *harness) {
 		h.ok(err)
 		page, err := h.List(h.ctx, store.ListOptions{Prefix: want.Key})
 		h.ok(err)
-		versions, err := h.History(h.ctx, want.Key, 1)
+		version, err := h.Version(h.ctx, want.Key, want.Revision)
 		h.ok(err)
-		for _, got := range []store.Record{now, then, old, page.Records[0], versions[0]} {
+		heads, err := h.History(h.ctx, want.Key, 1)
+		h.ok(err)
+		for _, got := range []store.Record{now, then, old, page.Records[0], version} {
 			sameRecord(h, got, want)
 		}
+		want.Value = nil
+		sameRecord(h, heads[0], want)
 	}
 }
 
@@ -153,6 +158,7 @@ func sameRecord(h *harness, got, want store.Record) {
 	for name, value := range want.Labels {
 		equal(h, "label "+name, got.Labels[name], value)
 	}
+	equal(h, "uid", got.UID, want.UID)
 	equal(h, "meta", got.Meta, want.Meta)
 }
 

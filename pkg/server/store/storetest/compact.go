@@ -71,9 +71,54 @@ var compactClaims = []claim{
 		if n := len(records); n < 2 || n == 100 {
 			h.Fatalf("%d versions are kept of 100", n)
 		}
-		for i, r := range records {
+		for i, r := range h.versions(records) {
 			equal(h, "value", string(r.Value), strconv.Itoa(99-i))
 		}
+	}},
+	{"a version that was given up is told from one that never was", func(h *harness) {
+		first := h.put("a", "first")
+		for i := range 40 {
+			h.put("a", strconv.Itoa(i))
+			h.put("b", "x")
+		}
+		at := h.State().Current
+		last := h.put("a", "last")
+		h.put("b", "x")
+		h.ok(h.Compact(h.ctx, at))
+		heads, err := h.History(h.ctx, "a", 0)
+		h.ok(err)
+		oldest := heads[len(heads)-1].Revision
+		h.versions(heads) // those before the compacted revision too
+		if oldest >= at || oldest == first {
+			h.Fatalf("the oldest version kept is %d, compacted at %d", oldest, at)
+		}
+		h.noVersion("a", first, store.ErrCompacted)
+		h.noVersion("a", oldest-1, store.ErrCompacted) // of b, but who knows
+		h.noVersion("a", oldest+1, store.ErrNotFound)  // an older one is here
+		h.noVersion("a", at, store.ErrNotFound)
+		h.noVersion("a", last+1, store.ErrNotFound)
+		h.noVersion("never", at, store.ErrCompacted)
+		h.noVersion("never", at+1, store.ErrNotFound)
+		h.noVersion("a", last+2, store.ErrFuture)
+	}},
+	{"a version of what was deleted by then is given up, of what came anew kept", func(h *harness) {
+		was := h.put("a", "1")
+		gone := h.remove("a")
+		h.put("b", "x")
+		again := h.put("a", "2")
+		end := h.remove("a")
+		h.ok(h.Compact(h.ctx, gone))
+		h.noVersion("a", was, store.ErrCompacted)
+		h.noVersion("a", gone, store.ErrCompacted)
+		h.noVersion("a", gone+1, store.ErrNotFound)
+		for rev, want := range map[store.Revision]string{again: "a=2", end: "-a"} {
+			rec, err := h.Version(h.ctx, "a", rev)
+			h.ok(err)
+			equal(h, "version", word(rec), want)
+		}
+		h.ok(h.Compact(h.ctx, end))
+		h.noVersion("a", again, store.ErrCompacted)
+		h.noVersion("a", end, store.ErrCompacted)
 	}},
 	{"what came after it stays complete", func(h *harness) {
 		h.fill("a", 30)

@@ -79,9 +79,11 @@ var durableClaims = []durableClaim{
 	{"large values are there after a restart", func(r *restarter) {
 		big := string(make([]byte, 100_000))
 		r.put("a", big)
+		r.put("a", big+"2")
 		r.restart()
-		r.reads("a", 0, big)
-		r.lists(store.ListOptions{}, "a="+big)
+		r.reads("a", 0, big+"2")
+		r.lists(store.ListOptions{}, "a="+big+"2")
+		r.history("a", "a="+big+"2 a="+big)
 	}},
 	{"many restarts lose nothing", func(r *restarter) {
 		last := r.State().Current

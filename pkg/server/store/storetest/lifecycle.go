@@ -30,6 +30,8 @@ var lifecycleClaims = []claim{
 		h.is(err, store.ErrClosed)
 		_, err = h.History(h.ctx, "a", 0)
 		h.is(err, store.ErrClosed)
+		_, err = h.Version(h.ctx, "a", rev)
+		h.is(err, store.ErrClosed)
 		_, err = h.Commit(h.ctx, store.Txn{Writes: []store.Record{record("a", "2")}})
 		h.is(err, store.ErrClosed)
 		_, err = h.Watch(h.ctx, "", 0)
@@ -85,6 +87,7 @@ func closesUnderLoad(h *harness) {
 	run(func(int) error { _, err := h.Get(h.ctx, "a", h.State().Current); return err })
 	run(func(int) error { _, err := h.List(h.ctx, store.ListOptions{}); return err })
 	run(func(int) error { _, err := h.History(h.ctx, "a", 5); return err })
+	run(func(int) error { _, err := h.Version(h.ctx, "a", h.State().Current); return err })
 	run(func(int) error { return h.Compact(h.ctx, h.State().Current) })
 	run(func(int) error {
 		w, err := h.Watch(h.ctx, "", 0)

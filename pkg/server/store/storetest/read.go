@@ -133,6 +133,8 @@ var readClaims = []claim{
 		h.is(err, context.Canceled)
 		_, err = h.History(ctx, "a", 0)
 		h.is(err, context.Canceled)
+		_, err = h.Version(ctx, "a", rev)
+		h.is(err, context.Canceled)
 	}},
 }
 

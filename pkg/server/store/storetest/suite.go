@@ -226,11 +226,13 @@ func word(r store.Record) string {
 	return string(r.Key) + "=" + string(r.Value)
 }
 
-// history demands the kept versions of a key, newest first.
+// history demands the kept versions of a key, newest first, and that each head
+// is that of the version. It returns the versions, whole.
 func (h *harness) history(key store.Key, want string) []store.Record {
 	h.Helper()
-	records, err := h.History(h.ctx, key, 0)
+	heads, err := h.History(h.ctx, key, 0)
 	h.ok(err)
+	records := h.versions(heads)
 	equal(h, "history of "+string(key), words(records), want)
 	for i := 1; i < len(records); i++ {
 		if records[i].Revision >= records[i-1].Revision {
@@ -238,6 +240,33 @@ func (h *harness) history(key store.Key, want string) []store.Record {
 		}
 	}
 	return records
+}
+
+// versions reads what the heads are of.
+func (h *harness) versions(heads []store.Record) []store.Record {
+	h.Helper()
+	var records []store.Record
+	for _, head := range heads {
+		equal(h, "a head has no value", head.Value == nil, true)
+		rec, err := h.Version(h.ctx, head.Key, head.Revision)
+		if err != nil {
+			h.Fatalf("version %d of %s, which is in its history: %v", head.Revision, head.Key, err)
+		}
+		equal(h, "value is nil", rec.Value == nil, rec.Deleted)
+		head.Value = rec.Value
+		sameRecord(h, rec, head)
+		records = append(records, rec)
+	}
+	return records
+}
+
+// noVersion demands the error that tells why there is no such version.
+func (h *harness) noVersion(key store.Key, rev store.Revision, want error) {
+	h.Helper()
+	rec, err := h.Version(h.ctx, key, rev)
+	if !errors.Is(err, want) {
+		h.Fatalf("version %d of %q: %v, %v, want %v", rev, string(key), rec, err, want)
+	}
 }
 
 // watch starts a watch that ends with the test.
