@@ -68,7 +68,7 @@ func (o *origins) load(ctx context.Context) {
 		return
 	}
 	for i, e := range list.Items {
-		if i == originsDepth || e.Deleted || string(e.UID) != "" && string(e.UID) != o.live.UID() {
+		if i == originsDepth || e.Deleted || string(e.UID) != o.live.UID() {
 			return
 		}
 		v := pastVersion{HistoryEntry: e}

@@ -24,7 +24,7 @@ func (s *Server) create(r *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	cm, err := s.configMap(r, o)
+	cm, err := s.configMap(r, o, nil)
 	if err != nil {
 		return answer{}, err
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -87,14 +88,36 @@ func (s *Server) deleteOptions(r *request) (metav1.DeleteOptions, error) {
 		return fromQuery, err
 	}
 	var o metav1.DeleteOptions
-	if err := types.DecodeOptions(body, mediaType, "DeleteOptions", &o); err != nil {
+	problems, err := types.DecodeOptions(body, mediaType, "DeleteOptions", &o)
+	if err != nil {
 		return o, err
 	}
-	// Kubernetes ignores the query beside a body. Who asked for a dry run in
-	// either place must not see a deletion.
+	if err := refuseMisread("DeleteOptions", problems, types.MisreadDeletion); err != nil {
+		return o, err
+	}
+	// Kubernetes ignores the query beside a body. Who asked for a dry run or for
+	// a precondition in either place must not see a deletion without it.
 	o.DryRun = append(o.DryRun, fromQuery.DryRun...)
-	return o, nil
+	o.Preconditions, err = bothPreconditions(o.Preconditions, fromQuery.Preconditions)
+	return o, err
 }
+
+// bothPreconditions are those of the body and of the query together.
+func bothPreconditions(body, query *metav1.Preconditions) (*metav1.Preconditions, error) {
+	if body == nil || query == nil {
+		return cmp.Or(body, query), nil
+	}
+	if differ(body.UID, query.UID) || differ(body.ResourceVersion, query.ResourceVersion) {
+		return nil, types.BadRequest("the preconditions in the body and in the query contradict each other")
+	}
+	return &metav1.Preconditions{
+		UID:             cmp.Or(body.UID, query.UID),
+		ResourceVersion: cmp.Or(body.ResourceVersion, query.ResourceVersion),
+	}, nil
+}
+
+// differ is true for two values that are both there and not the same.
+func differ[T comparable](a, b *T) bool { return a != nil && b != nil && *a != *b }
 
 func deleteOptionsOf(r *request) (metav1.DeleteOptions, error) {
 	o := metav1.DeleteOptions{DryRun: r.query["dryRun"]}
@@ -165,7 +188,7 @@ func (d *deletion) once(ctx context.Context, namespace, name string) (answer, er
 	if len(d.options.DryRun) > 0 {
 		return done, nil
 	}
-	rev, err := d.server.commit(ctx, rec.Revision, store.Record{Key: rec.Key, Deleted: true, Meta: d.meta})
+	rev, err := d.server.commit(ctx, rec.Revision, store.Record{Key: rec.Key, UID: rec.UID, Deleted: true, Meta: d.meta})
 	if err != nil {
 		return answer{}, err
 	}

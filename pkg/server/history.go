@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ktypes "k8s.io/apimachinery/pkg/types"
 
 	"example.com/cmctl/pkg/server/store"
 	"example.com/cmctl/pkg/types"
@@ -16,7 +17,7 @@ func (s *Server) history(r *request) (answer, error) {
 	if version := r.query.Get("resourceVersion"); version != "" {
 		return s.pastVersion(r, version)
 	}
-	records, err := s.versions(r)
+	heads, err := s.heads(r)
 	if err != nil {
 		return answer{}, err
 	}
@@ -25,52 +26,40 @@ func (s *Server) history(r *request) (answer, error) {
 		Metadata: types.HistoryMeta{
 			Name: r.name, Namespace: r.namespace, ResourceVersion: s.store.State().Current.String(),
 		},
-		Items: make([]types.HistoryEntry, 0, len(records)),
+		Items: make([]types.HistoryEntry, 0, len(heads)),
 	}
-	for _, rec := range records {
-		entry, err := historyEntry(rec)
-		if err != nil {
-			return answer{}, err
-		}
-		list.Items = append(list.Items, entry)
+	for _, head := range heads {
+		list.Items = append(list.Items, historyEntry(head))
 	}
 	return marshalled(list)
 }
 
-// versions reads what is kept of an object, newest first.
-func (s *Server) versions(r *request) ([]store.Record, error) {
+// heads reads what is kept of an object, newest first, without its data.
+func (s *Server) heads(r *request) ([]store.Record, error) {
 	if !possible(r.namespace, r.name) {
 		return nil, types.NotFound(r.name)
 	}
-	records, err := s.store.History(r.context(), keyOf(r.namespace, r.name), 0)
-	if errors.Is(err, store.ErrNotFound) || (err == nil && len(records) == 0) {
+	heads, err := s.store.History(r.context(), keyOf(r.namespace, r.name), 0)
+	if errors.Is(err, store.ErrNotFound) || (err == nil && len(heads) == 0) {
 		return nil, types.NotFound(r.name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the history of ConfigMap %s/%s: %w", r.namespace, r.name, err)
 	}
-	return records, nil
+	return heads, nil
 }
 
-func historyEntry(rec store.Record) (types.HistoryEntry, error) {
-	entry := types.HistoryEntry{
-		ResourceVersion: rec.Revision.String(),
-		Verb:            rec.Verb,
-		FieldManager:    rec.Manager,
-		User:            rec.User,
-		Time:            types.HistoryTime{Time: rec.Time},
-		WriteID:         rec.WriteID,
-		Deleted:         rec.Deleted,
+func historyEntry(head store.Record) types.HistoryEntry {
+	return types.HistoryEntry{
+		ResourceVersion: head.Revision.String(),
+		UID:             ktypes.UID(head.UID),
+		Verb:            head.Verb,
+		FieldManager:    head.Manager,
+		User:            head.User,
+		Time:            types.HistoryTime{Time: head.Time},
+		WriteID:         head.WriteID,
+		Deleted:         head.Deleted,
 	}
-	if rec.Deleted {
-		return entry, nil
-	}
-	cm, err := encoded(rec).DecodeHead("")
-	if err != nil {
-		return entry, fmt.Errorf("read the history of %s: %w", rec.Key, err)
-	}
-	entry.UID = cm.UID
-	return entry, nil
 }
 
 // pastVersion answers one version of an object, exactly.
@@ -79,27 +68,32 @@ func (s *Server) pastVersion(r *request, version string) (answer, error) {
 	if err != nil || rev == 0 {
 		return answer{}, types.BadVersion("resourceVersion", version)
 	}
-	records, err := s.versions(r)
-	if err != nil {
-		return answer{}, err
+	if !possible(r.namespace, r.name) {
+		return answer{}, types.NotFound(r.name)
 	}
-	for _, rec := range records {
-		switch {
-		case rec.Revision != rev:
-		case rec.Deleted:
-			return answer{}, types.VersionDeleted(r.name, version)
-		default:
-			return objectAnswer(0, encoded(rec), version), nil
-		}
-	}
-	oldest, state := records[len(records)-1], s.store.State()
+	rec, err := s.store.Version(r.context(), keyOf(r.namespace, r.name), rev)
 	switch {
-	case rev > state.Current:
-		return answer{}, types.FutureVersion(version, state.Current.String())
-	// Before the oldest that is kept there was more, or may have been: an object
-	// of that name that was deleted.
-	case rev < oldest.Revision && (oldest.Verb != "create" || rev <= state.Compacted):
-		return answer{}, types.VersionExpired(r.name, version, oldest.Revision.String())
+	case errors.Is(err, store.ErrFuture):
+		return answer{}, types.FutureVersion(version, s.store.State().Current.String())
+	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrCompacted):
+		return answer{}, s.noVersion(r, version, err)
+	case err != nil:
+		return answer{}, fmt.Errorf("read ConfigMap %s/%s at %s: %w", r.namespace, r.name, version, err)
+	case rec.Deleted:
+		return answer{}, types.VersionDeleted(r.name, version)
 	}
-	return answer{}, types.VersionNotFound(r.name, version)
+	return objectAnswer(0, encoded(rec), version), nil
+}
+
+// noVersion words why a version can't be answered. Of an object of which nothing
+// is kept it says so, whatever the version.
+func (s *Server) noVersion(r *request, version string, why error) error {
+	heads, err := s.heads(r)
+	if err != nil {
+		return err
+	}
+	if errors.Is(why, store.ErrCompacted) {
+		return types.VersionExpired(r.name, version, heads[len(heads)-1].Revision.String())
+	}
+	return types.VersionNotFound(r.name, version)
 }

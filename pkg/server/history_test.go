@@ -2,6 +2,8 @@ package server_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 
 	"example.com/cmctl/pkg/types"
@@ -27,7 +29,7 @@ func TestHistoryTellsWhereEachVersionCameFrom(t *testing.T) {
 	at := types.HistoryTime{Time: a.noon}
 	want := []types.HistoryEntry{
 		{ResourceVersion: "5", UID: now.object.UID, Verb: "create", FieldManager: "Go-http-client", Time: at},
-		{ResourceVersion: "4", Verb: "delete", FieldManager: "cleaner", Time: at, Deleted: true},
+		{ResourceVersion: "4", UID: was.object.UID, Verb: "delete", FieldManager: "cleaner", Time: at, Deleted: true},
 		{ResourceVersion: "2", UID: was.object.UID, Verb: "update", FieldManager: "kubectl", Time: at},
 		{ResourceVersion: "1", UID: was.object.UID, Verb: "create", FieldManager: "ada", Time: at, WriteID: "w 1"},
 	}
@@ -53,6 +55,9 @@ func TestHistoryTellsWhereEachVersionCameFrom(t *testing.T) {
 	if r.status.Details.Name != "nope" {
 		t.Errorf("details %+v", r.status.Details)
 	}
+	// Of what never was there is no version either; one to come may yet be.
+	isStatus(t, a.do("GET", collection+"/nope/history?resourceVersion=3", ""), 404, "NotFound", `configmaps "nope" not found`)
+	isStatus(t, a.do("GET", collection+"/nope/history?resourceVersion=99", ""), 504, "Timeout", "Too large resource version")
 }
 
 func TestHistoryOfWhatIsDeleted(t *testing.T) {
@@ -73,5 +78,48 @@ func TestHistoryThatIsNoLongerKept(t *testing.T) {
 	if err := a.store.Compact(t.Context(), a.store.State().Current); err != nil {
 		t.Fatal(err)
 	}
-	isStatus(t, a.do("GET", history+"?resourceVersion=1", ""), 410, "Expired", "no longer kept at resourceVersion 1")
+	isStatus(t, a.do("GET", history+"?resourceVersion=1", ""), 410, "Expired", "no longer kept at resourceVersion 1; the oldest version of it that is kept is 12")
+	// Older than any state that can be read, but kept.
+	if r := a.must(200, "GET", history+"?resourceVersion=12", ""); r.version() != "12" || r.object.Data["n"] != "k" {
+		t.Errorf("got %s", r.body)
+	}
+
+	a.must(200, "DELETE", flags, "")
+	if err := a.store.Compact(t.Context(), a.store.State().Current); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{history, history + "?resourceVersion=12", history + "?resourceVersion=22"} {
+		isStatus(t, a.do("GET", path, ""), 404, "NotFound", `configmaps "flags" not found`)
+	}
+}
+
+// Values that are long enough to be kept apart from their history.
+func TestHistoryOfLargeObjects(t *testing.T) {
+	a := start(t)
+	long := strings.Repeat("x", 100_000)
+	var was []result
+	for version := ""; len(was) < 3; version = was[len(was)-1].version() {
+		body := flagsBody(version, fmt.Sprintf(`{"long":%q,"n":"%d"}`, long, len(was)))
+		if version == "" {
+			was = append(was, a.must(201, "POST", collection, body))
+		} else {
+			was = append(was, a.must(200, "PUT", flags, body))
+		}
+	}
+	var h types.HistoryList
+	if err := json.Unmarshal([]byte(a.must(200, "GET", history, "").body), &h); err != nil {
+		t.Fatal(err)
+	}
+	if len(h.Items) != len(was) {
+		t.Fatalf("got %+v", h.Items)
+	}
+	for i, entry := range h.Items {
+		want := was[len(was)-1-i]
+		if entry.ResourceVersion != want.version() || entry.UID != want.object.UID {
+			t.Errorf("entry %d is %+v", i, entry)
+		}
+		if r := a.must(200, "GET", history+"?resourceVersion="+want.version(), ""); r.body != want.body {
+			t.Errorf("version %s has %d bytes, want %d", want.version(), len(r.body), len(want.body))
+		}
+	}
 }

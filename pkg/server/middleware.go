@@ -138,9 +138,14 @@ const answerGrace = 10 * time.Second
 // bound gives each request its deadline: its work by the context, and the
 // connection so that a client that trickles can't hold it. It comes before any
 // refusal, for a connection keeps the deadline of the request before.
+//
+// Only the deadline ends the work. net/http cancels its context once the client
+// has closed its side of the connection, which a client may do after its request
+// and still wait for the answer; what has come whole is carried out. A body that
+// does not come whole fails to be read.
 func (s *Server) bound(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), s.options.RequestTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), s.options.RequestTimeout)
 		defer cancel()
 		conn, deadline := http.NewResponseController(w), time.Now().Add(s.options.RequestTimeout)
 		// Recorders have no deadlines, and need none.

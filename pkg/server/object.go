@@ -104,7 +104,7 @@ func moved(err error) (current store.Revision, ok bool) {
 
 // recordOf is the record that keeps an object.
 func recordOf(key store.Key, cm *types.ConfigMap, e types.Encoded, meta store.Meta) store.Record {
-	return store.Record{Key: key, Value: e.Value, VersionAt: e.VersionAt, Labels: cm.Labels, Meta: meta}
+	return store.Record{Key: key, Value: e.Value, VersionAt: e.VersionAt, Labels: cm.Labels, UID: string(cm.UID), Meta: meta}
 }
 
 // dropOwned clears what a client may send but only the server decides. Field

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -13,6 +14,7 @@ func TestRefusals(t *testing.T) {
 		put    = `{"metadata":{"name":"flags","resourceVersion":"1"}}`
 		uid2   = "22222222-2222-4222-8222-222222222222"
 	)
+	yamlBody := []string{"Content-Type", "application/yaml"}
 	named := func(name string) string { return `{"metadata":{"name":"` + name + `"}}` }
 	for _, c := range []struct {
 		name, method, path, body string
@@ -60,7 +62,36 @@ func TestRefusals(t *testing.T) {
 		{"empty body", "POST", collection, "", nil, 400, "BadRequest", "unexpected end of JSON input"},
 		{"malformed JSON", "POST", collection, `{"metadata":`, nil, 400, "BadRequest", "unexpected end of JSON input"},
 		{"two values", "POST", collection, object + object, nil, 400, "BadRequest", "after top-level value"},
-		{"two YAML documents", "POST", collection, "metadata: {name: a}\n---\nmetadata: {name: b}\n", []string{"Content-Type", "application/yaml"}, 400, "BadRequest", "2 documents"},
+		{"two YAML documents", "POST", collection, "metadata: {name: a}\n---\nmetadata: {name: b}\n", []string{"Content-Type", "application/yaml"}, 400, "BadRequest", "line 3: another YAML document"},
+		{"two YAML flow maps", "POST", collection, "{metadata: {name: a}}\n{metadata: {name: b}}\n", yamlBody, 400, "BadRequest", "line 2: the YAML document has ended"},
+		{"YAML after a flow map", "POST", collection, "{metadata: {name: a}}\ndata: {a: b}\n", yamlBody, 400, "BadRequest", "line 2"},
+		{"garbage after JSON that claims to be YAML", "POST", collection, object + " x", yamlBody, 400, "BadRequest", "line 1"},
+		{"YAML keys that are no strings", "POST", collection, "metadata: {name: a}\ndata: {yes: a, 0755: b}\n", yamlBody, 400, "BadRequest", "line 2: key yes"},
+		{"YAML bytes", "POST", collection, "metadata: {name: a}\ndata:\n  a: !!binary /w==\n", yamlBody, 400, "BadRequest", "line 3: tag !!binary"},
+		{"bytes", "POST", collection, `{"metadata":{"name":"new"},"data":{"k":"` + "\xff" + `"}}`, nil, 400, "BadRequest", "byte 0xff at offset 40; a ConfigMap keeps bytes in binaryData"},
+		{"bytes in an update", "PUT", flags, `{"metadata":{"name":"flags","resourceVersion":"1"},"data":{"k":"` + "\xe9" + `"}}`, nil, 400, "BadRequest", "byte 0xe9"},
+		{"other charset", "POST", collection, object, []string{"Content-Type", "application/json; charset=iso-8859-1"}, 415, "UnsupportedMediaType", "only utf-8"},
+
+		// Fields that would be dropped though they were meant.
+		{"update with Data", "PUT", flags, `{"metadata":{"name":"flags","resourceVersion":"1"},"Data":{"k":"v"}}`, nil, 400, "BadRequest", `unknown field "Data"`},
+		{"update with Data, ignoring", "PUT", flags + "?fieldValidation=Ignore", `{"metadata":{"name":"flags","resourceVersion":"1"},"Data":{"k":"v"}}`, nil, 400, "BadRequest", `unknown field "Data"`},
+		{"update with Labels", "PUT", flags, `{"metadata":{"name":"flags","resourceVersion":"1","Labels":{}}}`, nil, 400, "BadRequest", `unknown field "metadata.Labels"`},
+		{"update with two versions", "PUT", flags, `{"metadata":{"name":"flags","resourceVersion":"99","resourceVersion":"1"}}`, nil, 400, "BadRequest", `duplicate field "metadata.resourceVersion"`},
+		{"update with two datas", "PUT", flags, `{"metadata":{"name":"flags","resourceVersion":"1"},"data":{"a":"1"},"data":{}}`, nil, 400, "BadRequest", `duplicate field "data"`},
+		{"update with more unknown fields than are told", "PUT", flags, `{"metadata":{"name":"flags","resourceVersion":"1"}` + unknownFields(100) + `,"Data":{}}`, nil, 400, "BadRequest", "many more"},
+		{"precondition in another case", "DELETE", flags, `{"preconditions":{"resourceversion":"99"}}`, nil, 400, "BadRequest", `unknown field "preconditions.resourceversion"`},
+		{"preconditions in another case", "DELETE", flags, `{"Preconditions":{"resourceVersion":"99"}}`, nil, 400, "BadRequest", `unknown field "Preconditions"`},
+		{"precondition in the singular", "DELETE", flags, `{"precondition":{"resourceVersion":"99"}}`, nil, 400, "BadRequest", `unknown field "precondition"`},
+		{"precondition outside", "DELETE", flags, `{"resourceVersion":"99"}`, nil, 400, "BadRequest", `unknown field "resourceVersion"`},
+		{"dry run in another case", "DELETE", flags, `{"dryrun":["All"]}`, nil, 400, "BadRequest", `unknown field "dryrun"`},
+		{"repeated preconditions", "DELETE", flags, `{"preconditions":{"resourceVersion":"99"},"preconditions":null}`, nil, 400, "BadRequest", `duplicate field "preconditions"`},
+		{"precondition in the query beside a body", "DELETE", flags + "?resourceVersion=99", `{}`, nil, 409, "Conflict", "(99) does not match"},
+		{"one precondition each", "DELETE", flags + "?resourceVersion=99", `{"preconditions":{"uid":null}}`, nil, 409, "Conflict", "(99) does not match"},
+		{"contradicting preconditions", "DELETE", flags + "?resourceVersion=99", `{"preconditions":{"resourceVersion":"1"}}`, nil, 400, "BadRequest", "contradict"},
+		{"dry run of a deletion in another case", "DELETE", flags + "?dryrun=All", "", nil, 400, "BadRequest", "it is written dryRun"},
+		{"selector of a deletion in another case", "DELETE", collection + "?labelselector=a%3Db", "", nil, 400, "BadRequest", "it is written labelSelector"},
+		{"two selectors of a deletion", "DELETE", collection + "?labelSelector=a&labelSelector=b", "", nil, 400, "BadRequest", "given twice"},
+		{"field manager that is not UTF-8", "PUT", flags + "?fieldManager=%FF", put, nil, 400, "BadRequest", "not UTF-8"},
 		{"unknown content type", "POST", collection, object, []string{"Content-Type", "text/plain"}, 415, "UnsupportedMediaType", "application/json"},
 		{"compressed body", "POST", collection, object, []string{"Content-Encoding", "gzip"}, 415, "UnsupportedMediaType", ""},
 		{"wrong kind", "POST", collection, `{"kind":"Secret","apiVersion":"v1","metadata":{"name":"new"}}`, nil, 400, "BadRequest", "Secret"},
@@ -157,5 +188,79 @@ func TestHeadIsRefusedWithoutABody(t *testing.T) {
 	a.create()
 	if r := a.do("HEAD", flags, ""); r.code != 405 || r.body != "" {
 		t.Errorf("got %d %q", r.code, r.body)
+	}
+}
+
+// unknownFields are n members that a ConfigMap doesn't have.
+func unknownFields(n int) string {
+	var text strings.Builder
+	for i := range n {
+		fmt.Fprintf(&text, `,"unknown%d":1`, i)
+	}
+	return text.String()
+}
+
+// A body may have any number of unknown fields, the answer has so many headers.
+func TestWarningsAreLimited(t *testing.T) {
+	for n, last := range map[int]string{
+		1: `unknown field \"unknown0\"`, 20: `unknown field \"unknown19\"`, 21: "and 2 more warnings", 300: "and at least 81 more warnings",
+	} {
+		a := start(t)
+		r := a.must(201, "POST", collection, `{"metadata":{"name":"flags"}`+unknownFields(n)+`}`)
+		got := r.header.Values("Warning")
+		if len(got) != min(n, 20) || !strings.Contains(got[len(got)-1], last) {
+			t.Errorf("%d fields: %d warnings, the last %q", n, len(got), got[len(got)-1])
+		}
+	}
+	a := start(t)
+	r := a.must(201, "POST", collection, `{"metadata":{"name":"flags"},"a":1,"`+strings.Repeat("x", 5000)+`":1,"b":1}`)
+	if got := r.header.Values("Warning"); len(got) != 2 || !strings.Contains(got[1], "and 2 more warnings") {
+		t.Errorf("got %q", got)
+	}
+}
+
+// An unknown field of a deletion that resembles none is passed over with a
+// warning; kube-apiserver says nothing.
+func TestDeletionWithAnUnknownField(t *testing.T) {
+	a := start(t)
+	a.create()
+	r := a.must(200, "DELETE", flags, `{"bogus":1}`)
+	if got := r.header.Get("Warning"); got != "" {
+		t.Errorf("kube-apiserver is on record without a Warning; ours is %q", got)
+	}
+}
+
+func TestPreconditionsInBothPlaces(t *testing.T) {
+	a := start(t)
+	was := a.create()
+	a.must(200, "DELETE", flags+"?resourceVersion=1&uid="+string(was.object.UID), `{"preconditions":{"resourceVersion":"1"}}`)
+}
+
+// Null means the same in both maps, and is never written.
+func TestNullInMaps(t *testing.T) {
+	a := start(t)
+	r := a.must(201, "POST", collection, `{"metadata":{"name":"flags"},"data":{"a":null},"binaryData":{"b":null}}`)
+	if got := a.must(200, "GET", flags, ""); strings.Contains(got.body, "null") || got.body != r.body ||
+		!strings.Contains(got.body, `"binaryData":{"b":""}`) || !strings.Contains(got.body, `"data":{"a":""}`) {
+		t.Errorf("got %s", got.body)
+	}
+}
+
+// JSON that claims to be YAML is read as JSON, so that U+2028 and \/ are what
+// they are; utf-8 may be named.
+func TestJSONUnderOtherNames(t *testing.T) {
+	for _, media := range []string{"application/yaml", "application/yaml; charset=UTF-8", "application/json;charset=utf-8"} {
+		a := start(t)
+		r := a.must(201, "POST", collection, flagsBody("", "{\"k\":\"a \u2028 b\u0085\\/\\ud83d\\ude00\"}"), "Content-Type", media)
+		if got := r.object.Data["k"]; got != "a \u2028 b\u0085/\U0001f600" {
+			t.Errorf("%s: got %q", media, got)
+		}
+		// And as YAML it comes out the same.
+		text := a.must(200, "GET", flags, "", "Accept", "application/yaml").body
+		a.must(200, "DELETE", flags, "")
+		text = strings.Replace(text, `resourceVersion: "1"`, `resourceVersion: ""`, 1)
+		if again := a.must(201, "POST", collection, text, "Content-Type", "application/yaml"); again.object.Data["k"] != r.object.Data["k"] {
+			t.Errorf("%s: %q came back as %q", media, r.object.Data["k"], again.object.Data["k"])
+		}
 	}
 }

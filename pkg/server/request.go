@@ -8,9 +8,11 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -74,7 +76,38 @@ func (s *Server) dispatch(known verbs, r *request) (answer, error) {
 	if r.query, err = url.ParseQuery(r.http.URL.RawQuery); err != nil {
 		return answer{}, types.BadRequest(fmt.Sprintf("the query can't be parsed: %v", err))
 	}
+	if err := checkParameters(r); err != nil {
+		return answer{}, err
+	}
 	return do(r)
+}
+
+// parameters are those that this server knows, and that count once each.
+var parameters = []string{"continue", "fieldManager", "fieldSelector", "fieldValidation", "gracePeriodSeconds",
+	"labelSelector", "limit", "orphanDependents", "propagationPolicy", "resourceVersion", "resourceVersionMatch", "uid"}
+
+// checkParameters refuses a write with a parameter that would be passed over
+// though it was meant: one that is written in another case, or whose second
+// value differs. labelselector= would delete a whole collection, and dryrun=All
+// would be no dry run.
+func checkParameters(r *request) error {
+	if r.http.Method == http.MethodGet {
+		return nil
+	}
+	for name, values := range r.query {
+		if slices.ContainsFunc(values, func(v string) bool { return !utf8.ValidString(v) }) {
+			return types.BadRequest(fmt.Sprintf("parameter %s is not UTF-8 text", strings.ToValidUTF8(name, "?")))
+		}
+		for _, known := range append(parameters, "dryRun") {
+			if name != known && strings.EqualFold(name, known) {
+				return types.BadRequest(fmt.Sprintf("unknown parameter %q: it is written %s", name, known))
+			}
+		}
+		if slices.Contains(parameters, name) && slices.ContainsFunc(values, func(v string) bool { return v != values[0] }) {
+			return types.BadRequest(fmt.Sprintf("parameter %s is given twice, with different values", name))
+		}
+	}
+	return nil
 }
 
 // drainLimit is how much of a body that is too large is read and thrown away,
@@ -96,9 +129,14 @@ func (s *Server) body(r *request) (body []byte, mediaType string, err error) {
 func mediaTypeOf(r *request) (string, error) {
 	mediaType := types.MediaJSON
 	if given := r.http.Header.Get("Content-Type"); given != "" {
+		var params map[string]string
 		var err error
-		if mediaType, _, err = mime.ParseMediaType(given); err != nil {
+		if mediaType, params, err = mime.ParseMediaType(given); err != nil {
 			mediaType = given // no type that we know either
+		}
+		charset := params["charset"]
+		if charset != "" && mediaType != types.MediaProtobuf && !strings.EqualFold(charset, "utf-8") && !strings.EqualFold(charset, "utf8") {
+			return "", types.UnsupportedCharset(charset)
 		}
 	}
 	encoding := r.http.Header.Get("Content-Encoding")
@@ -117,8 +155,8 @@ func (s *Server) readAll(r *request) ([]byte, error) {
 		// Whether the rest arrives makes no difference to the answer.
 		_, _ = io.CopyN(io.Discard, r.http.Body, drainLimit)
 		return nil, types.RequestTooLarge(large.Limit)
-	case err != nil && r.context().Err() != nil:
-		return nil, r.context().Err()
+	case errors.Is(err, os.ErrDeadlineExceeded), err != nil && r.context().Err() != nil:
+		return nil, context.DeadlineExceeded
 	case err != nil:
 		return nil, types.BadRequest(fmt.Sprintf("the request's body could not be read to its end: %v", err))
 	}
@@ -129,14 +167,18 @@ func (s *Server) readAll(r *request) ([]byte, error) {
 }
 
 // configMap reads the body as a ConfigMap, and warns about or refuses the
-// fields that it does not know, as the client asked.
-func (s *Server) configMap(r *request, o writeOptions) (*types.ConfigMap, error) {
+// fields that it does not know, as the client asked. misread are those that must
+// be refused whatever it asked.
+func (s *Server) configMap(r *request, o writeOptions, misread func([]string) []string) (*types.ConfigMap, error) {
 	body, mediaType, err := s.body(r)
 	if err != nil {
 		return nil, err
 	}
 	cm, problems, err := types.Decode(body, mediaType)
 	if err != nil {
+		return nil, err
+	}
+	if err := refuseMisread(types.Kind, problems, misread); err != nil {
 		return nil, err
 	}
 	switch {
@@ -148,6 +190,21 @@ func (s *Server) configMap(r *request, o writeOptions) (*types.ConfigMap, error)
 		}
 	}
 	return cm, nil
+}
+
+// refuseMisread refuses a body with problems that the filter finds too grave for
+// a warning. With so many problems that there may be more, it can't be told.
+func refuseMisread(kind string, problems []string, misread func([]string) []string) error {
+	if misread == nil {
+		return nil
+	}
+	if found := misread(problems); len(found) > 0 {
+		return types.Misread(kind, found)
+	}
+	if len(problems) >= types.MaxProblems {
+		return types.Misread(kind, append(problems[:3:3], "and many more"))
+	}
+	return nil
 }
 
 // writeOptions are the parameters that writes have in common.
@@ -198,8 +255,10 @@ func (s *Server) meta(r *request, verb, manager string) (store.Meta, error) {
 // of its User-Agent before the first slash, as in Kubernetes.
 func defaultManager(userAgent string) string {
 	name, _, _ := strings.Cut(userAgent, "/")
-	if name == "" {
+	name = name[:min(len(name), metavalidation.FieldManagerMaxLength)]
+	// A header may hold any bytes, and the cut may fall into a character.
+	if name = strings.ToValidUTF8(name, ""); name == "" {
 		return "unknown"
 	}
-	return name[:min(len(name), metavalidation.FieldManagerMaxLength)]
+	return name
 }

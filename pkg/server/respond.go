@@ -41,7 +41,8 @@ func (s *Server) respond(w http.ResponseWriter, r *request, a answer, err error)
 	if err != nil {
 		if errors.Is(err, context.Canceled) && r.context().Err() != nil {
 			r.info.code = statusClientGone
-			return
+			// To return without an answer would be to answer 200.
+			panic(http.ErrAbortHandler)
 		}
 		a = s.refusal(w, r, err)
 	}
@@ -132,24 +133,39 @@ func indented(body []byte) []byte {
 	return out.Bytes()
 }
 
-// maxWarningBytes limits the Warning headers of one answer: a body with a
-// thousand unknown fields must not burst the client's header limit.
-const maxWarningBytes = 4 << 10
+// The Warning headers of one answer are limited in number and size: a body with
+// a thousand unknown fields must not burst the client's header limit.
+const (
+	maxWarnings     = 20
+	maxWarningBytes = 4 << 10
+)
 
+// setWarnings sends the warnings, or as many as fit and how many more there
+// were.
 func setWarnings(h http.Header, warnings []string) {
 	left := maxWarningBytes
-	for _, text := range warnings {
+	for i, text := range warnings {
 		text = strings.Map(func(c rune) rune {
 			if c < ' ' || c == 0x7f {
 				return ' '
 			}
 			return c
 		}, strings.ToValidUTF8(text, "\uFFFD"))
-		if left -= len(text); left < 0 {
+		left -= len(text)
+		if rest := len(warnings) - i; left < 0 || (i == maxWarnings-1 && rest > 1) {
+			atLeast := ""
+			if len(warnings) >= types.MaxProblems {
+				atLeast = "at least " // the decoder stops counting there
+			}
+			addWarning(h, fmt.Sprintf("and %s%d more warnings", atLeast, rest))
 			return
 		}
-		if header, err := utilnet.NewWarningHeader(299, "-", text); err == nil {
-			h.Add("Warning", header)
-		}
+		addWarning(h, text)
+	}
+}
+
+func addWarning(h http.Header, text string) {
+	if header, err := utilnet.NewWarningHeader(299, "-", text); err == nil {
+		h.Add("Warning", header)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -98,44 +99,101 @@ func TestErrorsOfTheStore(t *testing.T) {
 	}
 }
 
-// A client that goes away in the middle of its write: either it never began, or
-// it is awaited and whole.
+// A client that goes away in the middle of its write: what has come whole is
+// carried out.
 func TestClientGoneInTheMiddleOfAWrite(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		before bool // it goes before the store takes the write up
-		stored bool
-	}{
-		{"before the commit", true, false},
-		{"during the commit", false, true},
+	a, h := hook(t)
+	ctx, leave := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	h.commit = func(ctx context.Context, txn store.Txn) (store.Revision, error) {
+		defer close(done)
+		leave()
+		// Long enough for the server to notice.
+		select {
+		case <-ctx.Done():
+			t.Error("the write was given up")
+		case <-time.After(50 * time.Millisecond):
+		}
+		return h.Store.Commit(ctx, txn)
+	}
+	if _, err := a.try(ctx, "POST", collection, flagsBody("", `{"mode":"blue"}`)); !errors.Is(err, context.Canceled) {
+		t.Fatalf("the client got %v", err)
+	}
+	<-done
+	h.commit = nil
+	a.must(200, "GET", flags, "")
+}
+
+// An error that leaves no answer to give must not become the answer 200.
+func TestCanceledWorkIsNoSuccess(t *testing.T) {
+	st, h := start(t).store, &hooked{}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	h.Store = st
+	h.commit = func(context.Context, store.Txn) (store.Revision, error) { return 0, context.Canceled }
+	w := httptest.NewRecorder()
+	req := httptest.NewRequestWithContext(ctx, "POST", collection, strings.NewReader(flagsBody("", `{}`)))
+	defer func() {
+		if cause := recover(); cause != nil && cause != http.ErrAbortHandler {
+			t.Errorf("panic: %v", cause)
+		} else if cause == nil && w.Code < 400 {
+			t.Errorf("got %d %s", w.Code, w.Body)
+		}
+	}()
+	server.New(server.Options{Store: h}).Handler().ServeHTTP(w, req)
+}
+
+// rawRequest sends bytes over TCP, closes the sending side as nc -N does, and
+// reads all that comes back.
+func rawRequest(t *testing.T, a *api, text string) string {
+	t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(a.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprint(conn, text)
+	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	var rest bytes.Buffer
+	if _, err := rest.ReadFrom(conn); err != nil {
+		t.Log(err)
+	}
+	return rest.String()
+}
+
+// A client that closes its sending side after the request gets the true answer.
+func TestHalfClosedClientIsAnswered(t *testing.T) {
+	a, h := hook(t)
+	slow := func(ctx context.Context) {
+		select { // long enough for the server to notice
+		case <-ctx.Done():
+			t.Error("the request was given up")
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	h.commit = func(ctx context.Context, txn store.Txn) (store.Revision, error) {
+		slow(ctx)
+		return h.Store.Commit(ctx, txn)
+	}
+	h.get = func(ctx context.Context, key store.Key) (store.Record, error) {
+		slow(ctx)
+		return h.Store.Get(ctx, key, 0)
+	}
+	body := flagsBody("", `{"mode":"blue"}`)
+	for _, c := range []struct{ method, path, body, want string }{
+		{"POST", collection, body, "HTTP/1.1 201 "},
+		{"POST", collection, body, "HTTP/1.1 409 "},
+		{"GET", flags, "", "HTTP/1.1 200 "},
+		{"PUT", flags, flagsBody("1", `{"mode":"green"}`), "HTTP/1.1 200 "},
+		{"DELETE", flags, "", "HTTP/1.1 200 "},
+		{"GET", flags, "", "HTTP/1.1 404 "},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			var log logged
-			a, h := hook(t, logTo(&log))
-			ctx, leave := context.WithCancel(t.Context())
-			done := make(chan struct{})
-			h.commit = func(ctx context.Context, txn store.Txn) (store.Revision, error) {
-				defer close(done)
-				if c.before {
-					leave()
-					<-ctx.Done() // the server has noticed
-					return h.Store.Commit(ctx, txn)
-				}
-				rev, err := h.Store.Commit(ctx, txn)
-				leave()
-				<-ctx.Done()
-				return rev, err
-			}
-			if _, err := a.try(ctx, "POST", collection, flagsBody("", `{"mode":"blue"}`)); !errors.Is(err, context.Canceled) {
-				t.Fatalf("the client got %v", err)
-			}
-			<-done
-			h.commit = nil
-			r := a.do("GET", flags, "")
-			if stored := r.code == 200; stored != c.stored {
-				t.Errorf("stored: %v, want %v: %s", stored, c.stored, r.body)
-			}
-		})
+		got := rawRequest(t, a, fmt.Sprintf("%s %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", c.method, c.path, len(c.body), c.body))
+		if !strings.HasPrefix(got, c.want) || strings.HasSuffix(got, "\r\n\r\n") {
+			t.Errorf("%s %s: got %q, want %s and a body", c.method, c.path, got, c.want)
+		}
 	}
 }
 
@@ -175,25 +233,24 @@ func TestTooManyRequests(t *testing.T) {
 	a.must(200, "GET", collection, "")
 }
 
-// A body that is cut off in transit is not taken for a whole one.
+// A body that is cut off in transit is not taken for a whole one, and never
+// answered as a success.
 func TestBodyThatIsCutOff(t *testing.T) {
-	a := start(t)
-	conn, err := net.Dial("tcp", strings.TrimPrefix(a.url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	body := flagsBody("", `{"mode":"blue"}`)
-	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", collection, len(body)+10, body)
-	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
-		t.Fatal(err)
+	for name, text := range map[string]string{
+		"shorter than said": fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body)+10, body),
+		"without an end":    fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n", len(body), body),
+		"not begun":         "Content-Length: 10\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := start(t)
+			got := rawRequest(t, a, "POST "+collection+" HTTP/1.1\r\nHost: x\r\n"+text)
+			if got != "" && !strings.HasPrefix(got, "HTTP/1.1 400 ") {
+				t.Errorf("got %q", got)
+			}
+			isStatus(t, a.do("GET", flags, ""), 404, "NotFound", "")
+		})
 	}
-	// The server has finished with the request once it closes the connection.
-	var rest bytes.Buffer
-	if _, err := rest.ReadFrom(conn); err != nil {
-		t.Log(err)
-	}
-	conn.Close()
-	isStatus(t, a.do("GET", flags, ""), 404, "NotFound", "")
 }
 
 func TestAccessLog(t *testing.T) {

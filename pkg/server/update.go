@@ -25,7 +25,7 @@ func (s *Server) replace(r *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	cm, err := s.configMap(r, o)
+	cm, err := s.configMap(r, o, types.MisreadUpdate)
 	if err != nil {
 		return answer{}, err
 	}
@@ -169,7 +169,7 @@ func (s *Server) swap(ctx context.Context, rec store.Record, old, next *types.Co
 		return unchanged, nil
 	}
 	if old.DeletionTimestamp != nil && len(next.Finalizers) == 0 {
-		rev, err := s.commit(ctx, rec.Revision, store.Record{Key: rec.Key, Deleted: true, Meta: o.meta})
+		rev, err := s.commit(ctx, rec.Revision, store.Record{Key: rec.Key, UID: rec.UID, Deleted: true, Meta: o.meta})
 		return written(unchanged, rev), err
 	}
 	if bytes.Equal(e.Value, rec.Value) {
