@@ -36,23 +36,9 @@ func (c *checker) add(path []string, format string, args ...any) {
 
 // untouched tells whether a part is there and the same in both documents.
 func untouched(base, mine types.Document, path []string) bool {
-	was, ok := valueAt(base, path)
-	now, still := valueAt(mine, path)
+	was, ok := base.Value(path...)
+	now, still := mine.Value(path...)
 	return ok && still && len(path) > 0 && reflect.DeepEqual(was, now)
-}
-
-func valueAt(d types.Document, path []string) (any, bool) {
-	var at any = map[string]any(d)
-	for _, part := range path {
-		m, ok := at.(map[string]any)
-		if !ok {
-			return nil, false
-		}
-		if at, ok = m[part]; !ok {
-			return nil, false
-		}
-	}
-	return at, true
 }
 
 // check returns all faults of one kind at once; the later kinds make sense only
@@ -77,18 +63,6 @@ func (c *checker) kind() {
 	}
 }
 
-func (c *checker) mapAt(path []string) (map[string]any, bool) {
-	at := map[string]any(c.Document)
-	for _, part := range path {
-		next, ok := at[part].(map[string]any)
-		if !ok {
-			return nil, false
-		}
-		at = next
-	}
-	return at, true
-}
-
 // values finds values of a wrong type.
 func (c *checker) values() {
 	for _, p := range c.Problems(true) {
@@ -98,7 +72,7 @@ func (c *checker) values() {
 		}
 		c.add(p.Path, "%s", message)
 	}
-	meta, _ := c.mapAt([]string{"metadata"})
+	meta, _ := c.Document["metadata"].(map[string]any)
 	for _, field := range []string{"name", "namespace", "uid", "resourceVersion"} {
 		path := []string{"metadata", field}
 		if _, ok := meta[field].(string); !ok && meta[field] != nil {
@@ -125,7 +99,7 @@ func (c *checker) fields() {
 			c.add([]string{key}, "unknown field %q; does it belong under data?", key)
 		}
 	}
-	meta, _ := c.mapAt([]string{"metadata"})
+	meta, _ := c.Document["metadata"].(map[string]any)
 	knownMeta, _ := c.known["metadata"].(map[string]any)
 	for _, key := range sortedKeys(meta) {
 		if _, known := knownMeta[key]; !known && !slices.Contains(metaFields, key) {

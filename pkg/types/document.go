@@ -160,7 +160,7 @@ func (d Document) Problems(nulls bool) []Problem {
 		}
 	}
 	for _, s := range mapSections {
-		raw, ok := d.lookup(s)
+		raw, ok := d.Value(s...)
 		if !ok || raw == nil {
 			continue
 		}
@@ -211,9 +211,10 @@ func (s section) String() string {
 	return text
 }
 
-func (d Document) lookup(s section) (any, bool) {
+// Value is what stands at a path, and whether anything does.
+func (d Document) Value(path ...string) (any, bool) {
 	var at any = map[string]any(d)
-	for _, part := range s {
+	for _, part := range path {
 		m, ok := at.(map[string]any)
 		if !ok {
 			return nil, false
@@ -227,7 +228,7 @@ func (d Document) lookup(s section) (any, bool) {
 
 // section is the map at s, nil if there is none.
 func (d Document) section(s section) map[string]any {
-	at, _ := d.lookup(s)
+	at, _ := d.Value(s...)
 	m, _ := at.(map[string]any)
 	return m
 }

@@ -116,18 +116,24 @@ func foreignBreak(line int, r rune) error {
 	return fmt.Errorf("line %d: %U is a line break in YAML, or nothing; write it as an escape in double quotes", line, r)
 }
 
-// escapedBreak are the escapes for the characters that checkBreaks counts.
-var escapedBreak = regexp.MustCompile(`\\(?:[LP]|u202[89]|U0000202[89]|(?:u|U0000)[fF][eE][fF][fF])`)
+// escapesOf are the escapes that stand for the characters which checkBreaks
+// counts.
+var escapesOf = map[rune]*regexp.Regexp{
+	lineSep:   regexp.MustCompile(`\\(?:L|u2028|U00002028)`),
+	paraSep:   regexp.MustCompile(`\\(?:P|u2029|U00002029)`),
+	orderMark: regexp.MustCompile(`\\(?:u|U0000)[fF][eE][fF][fF]`),
+}
 
-// checkBreaks compares how often a character stands in the text with how often
-// it stands in the values: what is missing there was taken for a line break. If
-// the text has escapes for them too, the counts would prove nothing.
+// checkBreaks compares how often a character stands in the text, as it is or as
+// an escape, with how often it stands in the values: what is missing there was
+// taken for a line break. Text that only looks like an escape makes the count of
+// the text too high, and so is refused at worst.
 func checkBreaks(text []byte, kept map[rune]int) error {
 	text = bytes.TrimPrefix(text, []byte(string(orderMark)))
-	for _, r := range []rune{lineSep, paraSep, orderMark} {
+	for r, escape := range escapesOf {
 		raw := []byte(string(r))
 		n := bytes.Count(text, raw)
-		if n > 0 && (n != kept[r] || escapedBreak.Match(text)) {
+		if n > 0 && n+len(escape.FindAllIndex(text, -1)) != kept[r] {
 			before := text[:bytes.Index(text, raw)]
 			return foreignBreak(1+bytes.Count(before, []byte("\n")), r)
 		}

@@ -169,7 +169,7 @@ func mustCmctl(t testing.TB, url string, args ...string) string {
 
 // bareEnvironment keeps the person's own settings out of the tests.
 func bareEnvironment(t testing.TB) []string {
-	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir(), "GORACE=halt_on_error=1"}
+	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir(), "GORACE=halt_on_error=1 atexit_sleep_ms=0"}
 }
 
 // script writes an executable shell script, such as a scripted editor.
