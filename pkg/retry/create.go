@@ -115,17 +115,12 @@ func create[T any](ctx context.Context, l *loop, t Creator[T], obj T, want bool)
 		}
 		l.last = err
 		kind := classify(err)
+		var end error
+		lost, end = l.doubt(ctx, kind, err, lost, "")
 		switch {
-		case kind == ambiguous:
-			lost = err
-			if err := l.delayed(ctx, Lost, err); err != nil {
-				return birth[T]{}, l.unknown("", err)
-			}
-		case lost != nil:
-			// The first body may have landed before this answer.
-			if err := l.resent(ctx, kind, err); err != nil {
-				return birth[T]{}, l.unknown("", err)
-			}
+		case end != nil:
+			return birth[T]{}, end
+		case lost != nil: // settled below
 		case apierrors.IsAlreadyExists(err):
 			if !want {
 				return birth[T]{}, err

@@ -52,16 +52,12 @@ func Delete[T any](ctx context.Context, t Deleter[T], want Version, o Options) (
 		}
 		l.last = err
 		kind := classify(err)
+		var end error
+		lost, end = l.doubt(ctx, kind, err, lost, "")
 		switch {
-		case kind == ambiguous:
-			lost = err
-			if err := l.delayed(ctx, Lost, err); err != nil {
-				return Result[T]{}, l.unknown("", err)
-			}
-		case lost != nil:
-			if err := l.resent(ctx, kind, err); err != nil {
-				return Result[T]{}, l.unknown("", err)
-			}
+		case end != nil:
+			return Result[T]{}, end
+		case lost != nil: // settled below
 		case kind == delayed:
 			if err := l.postponed(ctx, err); err != nil {
 				return Result[T]{}, err

@@ -90,18 +90,12 @@ func send[T any](ctx context.Context, l *loop, t Target[T], body T) (fate[T], er
 		}
 		l.last = err
 		kind := classify(err)
+		var end error
+		lost, end = l.doubt(ctx, kind, err, lost, l.sent)
 		switch {
-		case kind == ambiguous:
-			lost = err
-			if err := l.delayed(ctx, Lost, err); err != nil {
-				return fate[T]{}, l.unknown("", err)
-			}
-		case lost != nil:
-			// Whatever this answer says, it says it about the resend: the
-			// first body may have landed before.
-			if err := l.resent(ctx, kind, err); err != nil {
-				return fate[T]{}, l.unknown(l.sent, err)
-			}
+		case end != nil:
+			return fate[T]{}, end
+		case lost != nil: // settled below
 		case kind == conflict:
 			if err := l.refused(ctx, err); err != nil {
 				return fate[T]{}, err
@@ -166,16 +160,28 @@ func settle[T any](ctx context.Context, l *loop, t Target[T], sent Version, lost
 	return fate[T]{object: fresh}, false, nil
 }
 
-// resent takes note of the answer to a write that went out again. It says
-// nothing about the first one, but may ask to wait.
-func (l *loop) resent(ctx context.Context, kind answer, err error) error {
-	switch kind {
-	case delayed:
-		return l.delayed(ctx, Waiting, err)
-	case conflict:
+// doubt takes note of an answer to a write whose outcome it leaves open, or that
+// of an earlier sending of it: whatever an answer to a resend says, it says it
+// about the resend alone. It returns the latest answer that left the outcome
+// open, nil if none did, and waits where that is asked for; end is how the loop
+// ends if it can't, with current being what is known of the object's version.
+func (l *loop) doubt(ctx context.Context, kind answer, err, lost error, current string) (open, end error) {
+	switch {
+	case kind == ambiguous:
+		if err := l.delayed(ctx, Lost, err); err != nil {
+			return nil, l.unknown("", err)
+		}
+		return err, nil
+	case lost == nil:
+		return nil, nil
+	case kind == delayed:
+		if err := l.delayed(ctx, Waiting, err); err != nil {
+			return nil, l.unknown(current, err)
+		}
+	case kind == conflict:
 		l.conflicts++
 	}
-	return nil
+	return lost, nil
 }
 
 // mayResend is nil if a lost write may go out again. What was refused may not,
