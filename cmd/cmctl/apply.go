@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"example.com/cmctl/pkg/client"
@@ -250,12 +251,7 @@ func (a *application) merge(live types.Document) (types.Document, bool) {
 	base := recordIn(live)
 	a.plain = base == nil
 	out := types.Apply(base, a.file, live, side)
-	a.drifts, a.kept, a.gone = out.Drifts, out.Kept, nil
-	for _, c := range out.Changes {
-		if c.To == nil {
-			a.gone = append(a.gone, c)
-		}
-	}
+	a.drifts, a.kept, a.gone = out.Drifts, out.Kept, removals(out.Changes)
 	return out.Document, len(out.Changes) > 0
 }
 
@@ -271,12 +267,18 @@ func (a *application) mergeFrom(live types.Document) (types.Document, bool) {
 			m.Applied = append(m.Applied, types.Change{Field: c.Field, From: c.Live, To: c.Mine})
 		}
 	}
+	a.gone = removals(m.Applied)
 	if live.ResourceVersion() != a.from.ResourceVersion() {
 		a.note("%s was made from version %s; the object is at version %s", a.m.where(), a.from.ResourceVersion(), live.ResourceVersion())
 		a.reapplied(a.from, m, bare)
 	}
 	restore(m.Document)
 	return m.Document, len(m.Applied) > 0
+}
+
+// removals are the changes that leave nothing of a field.
+func removals(changes []types.Change) []types.Change {
+	return slices.DeleteFunc(slices.Clone(changes), func(c types.Change) bool { return c.To != nil })
 }
 
 // tell notes what the person should know about a write that went through.

@@ -120,6 +120,11 @@ func (o *editOptions) edit(ctx context.Context, conn *connection, d *draft, base
 	if err != nil {
 		return err
 	}
+	if _, recorded := start.Annotation(types.LastApplied); recorded {
+		if _, given := mine.Annotation(types.LastApplied); given {
+			return fmt.Errorf("%s: the annotation %s is kept by apply and can't be changed by edit; remove it from the text", d.path, types.LastApplied)
+		}
+	}
 	if len(types.Diff(base, mine)) == 0 {
 		o.note("Edit cancelled: nothing was changed but the layout, or what only the server sets.")
 		return nil

@@ -162,7 +162,7 @@ var errInterrupted = errors.New("interrupted")
 type interruptedError struct{ err error }
 
 func (e *interruptedError) Error() string {
-	if e.err == context.Canceled {
+	if e.err.Error() == context.Canceled.Error() {
 		return "interrupted"
 	}
 	return "interrupted: " + e.err.Error()

@@ -89,6 +89,8 @@ func TestRefusals(t *testing.T) {
 		{"one precondition each", "DELETE", flags + "?resourceVersion=99", `{"preconditions":{"uid":null}}`, nil, 409, "Conflict", "(99) does not match"},
 		{"contradicting preconditions", "DELETE", flags + "?resourceVersion=99", `{"preconditions":{"resourceVersion":"1"}}`, nil, 400, "BadRequest", "contradict"},
 		{"dry run of a deletion in another case", "DELETE", flags + "?dryrun=All", "", nil, 400, "BadRequest", "it is written dryRun"},
+		{"dry run as its flag is spelt", "DELETE", flags + "?dry-run=All", "", nil, 400, "BadRequest", "it is written dryRun"},
+		{"dry run with brackets", "POST", collection + "?dryRun[]=All", `{"metadata":{"name":"new"}}`, nil, 400, "BadRequest", "it is written dryRun"},
 		{"selector of a deletion in another case", "DELETE", collection + "?labelselector=a%3Db", "", nil, 400, "BadRequest", "it is written labelSelector"},
 		{"two selectors of a deletion", "DELETE", collection + "?labelSelector=a&labelSelector=b", "", nil, 400, "BadRequest", "given twice"},
 		{"field manager that is not UTF-8", "PUT", flags + "?fieldManager=%FF", put, nil, 400, "BadRequest", "not UTF-8"},

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -82,14 +83,25 @@ func (s *Server) dispatch(known verbs, r *request) (answer, error) {
 	return do(r)
 }
 
+// letters are those of a name: dry-run, dry_run and dryRun[] are all dryRun to
+// whoever wrote them.
+func letters(name string) string {
+	return strings.Map(func(c rune) rune {
+		if unicode.IsLetter(c) {
+			return c
+		}
+		return -1
+	}, name)
+}
+
 // parameters are those that this server knows, and that count once each.
 var parameters = []string{"continue", "fieldManager", "fieldSelector", "fieldValidation", "gracePeriodSeconds",
 	"labelSelector", "limit", "orphanDependents", "propagationPolicy", "resourceVersion", "resourceVersionMatch", "uid"}
 
 // checkParameters refuses a write with a parameter that would be passed over
-// though it was meant: one that is written in another case, or whose second
-// value differs. labelselector= would delete a whole collection, and dryrun=All
-// would be no dry run.
+// though it was meant: one that is written in another way, or whose second value
+// differs. labelselector= would delete a whole collection, and dryrun=All or
+// dry-run=All would be no dry run.
 func checkParameters(r *request) error {
 	if r.http.Method == http.MethodGet {
 		return nil
@@ -99,7 +111,7 @@ func checkParameters(r *request) error {
 			return types.BadRequest(fmt.Sprintf("parameter %s is not UTF-8 text", strings.ToValidUTF8(name, "?")))
 		}
 		for _, known := range append(parameters, "dryRun") {
-			if name != known && strings.EqualFold(name, known) {
+			if name != known && strings.EqualFold(letters(name), known) {
 				return types.BadRequest(fmt.Sprintf("unknown parameter %q: it is written %s", name, known))
 			}
 		}

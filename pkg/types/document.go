@@ -124,9 +124,11 @@ func (d Document) DropServerFields() []string {
 			}
 		}
 	}
-	if _, ok := d["status"]; ok {
+	if v, ok := d["status"]; ok {
 		delete(d, "status")
-		dropped = append(dropped, "status")
+		if m, isMap := v.(map[string]any); v != nil && (!isMap || len(m) > 0) {
+			dropped = append(dropped, "status")
+		}
 	}
 	return dropped
 }

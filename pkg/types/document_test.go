@@ -110,7 +110,7 @@ func TestSetMeta(t *testing.T) {
 
 func TestDropServerFieldsNamesWhatItDropped(t *testing.T) {
 	d := parse(t, `{"kind":"ConfigMap","metadata":{"name":"flags","labels":{"a":"1"},"uid":"u","resourceVersion":"7","generation":1,
-		"creationTimestamp":null,"deletionTimestamp":"x","deletionGracePeriodSeconds":0,"selfLink":"/","managedFields":[]},"status":{}}`)
+		"creationTimestamp":null,"deletionTimestamp":"x","deletionGracePeriodSeconds":0,"selfLink":"/","managedFields":[]},"status":{"a":1}}`)
 	got := strings.Join(d.DropServerFields(), " ")
 	want := "metadata.uid metadata.resourceVersion metadata.generation metadata.deletionTimestamp" +
 		" metadata.deletionGracePeriodSeconds metadata.selfLink metadata.managedFields status"

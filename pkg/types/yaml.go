@@ -38,7 +38,7 @@ func YAMLToJSON(text []byte) (out []byte, err error) {
 	if root == nil {
 		return []byte("null"), nil
 	}
-	kept := map[rune]int{}
+	kept := breaks{all: map[rune]int{}, raw: map[rune]int{}}
 	if err := checkNode(root, kept); err != nil {
 		return nil, err
 	}
@@ -124,16 +124,21 @@ var escapesOf = map[rune]*regexp.Regexp{
 	orderMark: regexp.MustCompile(`\\(?:u|U0000)[fF][eE][fF][fF]`),
 }
 
-// checkBreaks compares how often a character stands in the text, as it is or as
-// an escape, with how often it stands in the values: what is missing there was
-// taken for a line break. Text that only looks like an escape makes the count of
-// the text too high, and so is refused at worst.
-func checkBreaks(text []byte, kept map[rune]int) error {
+// breaks counts characters in values: in all of them, and in those that have no
+// escapes, where each must have stood in the text as it is.
+type breaks struct{ all, raw map[rune]int }
+
+// checkBreaks compares how often a character stands in the text with how often
+// it stands in the values: what is missing there was taken for a line break. If
+// the values without escapes have all of them, none is missing. Otherwise some
+// stand in double quotes, where escapes count too; text that only looks like an
+// escape makes the count too high then, and is refused at worst.
+func checkBreaks(text []byte, kept breaks) error {
 	text = bytes.TrimPrefix(text, []byte(string(orderMark)))
 	for r, escape := range escapesOf {
 		raw := []byte(string(r))
 		n := bytes.Count(text, raw)
-		if n > 0 && n+len(escape.FindAllIndex(text, -1)) != kept[r] {
+		if n != kept.raw[r] && n+len(escape.FindAllIndex(text, -1)) != kept.all[r] {
 			before := text[:bytes.Index(text, raw)]
 			return foreignBreak(1+bytes.Count(before, []byte("\n")), r)
 		}
@@ -149,7 +154,7 @@ var knownTags = map[string]bool{"!!str": true, "!!int": true, "!!float": true, "
 // checkNode refuses keys that are no strings and unknown tags, at any depth. It
 // counts in kept the characters that checkBreaks asks for. It follows no alias,
 // so that it sees each node once.
-func checkNode(n *yamlv3.Node, kept map[rune]int) error {
+func checkNode(n *yamlv3.Node, kept breaks) error {
 	if n.Style&yamlv3.TaggedStyle != 0 && !knownTags[n.ShortTag()] {
 		advice := "write the value without it"
 		if n.ShortTag() == "!!binary" {
@@ -160,7 +165,10 @@ func checkNode(n *yamlv3.Node, kept map[rune]int) error {
 	if n.Kind == yamlv3.ScalarNode && !isASCII(n.Value) {
 		for _, r := range n.Value {
 			if r == lineSep || r == paraSep || r == orderMark {
-				kept[r]++
+				kept.all[r]++
+				if n.Style&yamlv3.DoubleQuotedStyle == 0 {
+					kept.raw[r]++
+				}
 			}
 		}
 	}
