@@ -176,7 +176,7 @@ func (o *editOptions) write(ctx context.Context, conn *connection, base, mine, s
 	live, known := start, start
 	var applied []types.Change
 	edit := func(_ context.Context, fresh types.Document) (types.Document, error) {
-		live = fresh
+		live, applied = fresh, nil
 		bare, restore := withoutRecord(fresh)
 		m := types.Merge(base, mine, bare)
 		if fresh.ResourceVersion() != known.ResourceVersion() {
@@ -217,7 +217,7 @@ func (o *editOptions) write(ctx context.Context, conn *connection, base, mine, s
 // stored checks that the server kept what it was sent: one that doesn't know a
 // field drops it and reports a success.
 func stored(got, sentOn types.Document, changes []types.Change) error {
-	if got.ResourceVersion() != sentOn.ResourceVersion() {
+	if len(changes) == 0 || got.ResourceVersion() != sentOn.ResourceVersion() {
 		return nil
 	}
 	names := make([]string, len(changes))

@@ -8,11 +8,9 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode/utf8"
 
 	"example.com/cmctl/pkg/types"
 	"k8s.io/apimachinery/pkg/util/duration"
-	"sigs.k8s.io/yaml"
 )
 
 // outputs are the forms that -o takes, the table being the empty one.
@@ -31,21 +29,7 @@ func asYAML(d types.Document) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return yaml.JSONToYAML(escapeForYAML(text))
-}
-
-// escapeForYAML writes as \u escapes what JSON may hold as it is and the YAML
-// library, which reads the JSON as YAML, may not.
-func escapeForYAML(asJSON []byte) []byte {
-	out := make([]byte, 0, len(asJSON))
-	for _, r := range string(asJSON) {
-		if r >= 0x7f && r <= 0x9f || r == 0xfeff || r == 0xfffe || r == 0xffff {
-			out = fmt.Appendf(out, "\\u%04x", r)
-			continue
-		}
-		out = utf8.AppendRune(out, r)
-	}
-	return out
+	return types.JSONToYAML(text)
 }
 
 // printDocument writes one object in a form for programs.

@@ -12,7 +12,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
-	"sigs.k8s.io/yaml"
 
 	"example.com/cmctl/pkg/server/store"
 	"example.com/cmctl/pkg/types"
@@ -54,7 +53,7 @@ func (s *Server) respond(w http.ResponseWriter, r *request, a answer, err error)
 		media = types.MediaJSON
 	}
 	if media == types.MediaYAML {
-		if body, err = toYAML(body); err != nil {
+		if body, err = types.JSONToYAML(body); err != nil {
 			s.log.Error("answer can't be written as YAML", "id", r.info.id, "err", err)
 			body, media = a.json, types.MediaJSON
 		}
@@ -106,22 +105,6 @@ func (s *Server) statusOf(r *request, err error) *types.StatusError {
 	}
 	s.log.Error("internal error", "id", r.info.id, "method", r.http.Method, "path", r.http.URL.Path, "err", err)
 	return types.Internal(r.info.id)
-}
-
-// toYAML rewrites JSON with its keys in order, as Kubernetes does.
-func toYAML(body []byte) ([]byte, error) {
-	var safe bytes.Buffer
-	safe.Grow(len(body))
-	for _, c := range string(body) {
-		// YAML forbids these unescaped, where JSON does not. They only occur
-		// inside strings.
-		if c == 0x7f || (c >= 0x80 && c <= 0x9f) || c == 0xfeff || c == 0xfffe || c == 0xffff {
-			fmt.Fprintf(&safe, "\\u%04x", c)
-			continue
-		}
-		safe.WriteRune(c)
-	}
-	return yaml.JSONToYAML(safe.Bytes())
 }
 
 func indented(body []byte) []byte {

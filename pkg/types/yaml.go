@@ -51,6 +51,22 @@ func YAMLToJSON(text []byte) (out []byte, err error) {
 	return out, checkMeaning(root, out)
 }
 
+// JSONToYAML writes JSON as YAML with its keys in order, as Kubernetes shows
+// objects.
+func JSONToYAML(asJSON []byte) ([]byte, error) {
+	safe := make([]byte, 0, len(asJSON))
+	for _, r := range string(asJSON) {
+		// JSON may hold these as they are, inside strings; the library, which
+		// reads the JSON as YAML, may not.
+		if r >= 0x7f && r <= 0x9f || r == orderMark || r == 0xfffe || r == 0xffff {
+			safe = fmt.Appendf(safe, "\\u%04x", r)
+			continue
+		}
+		safe = utf8.AppendRune(safe, r)
+	}
+	return yaml.JSONToYAML(safe)
+}
+
 // parseOne is the only document of the text; nil if it has no content. Empty
 // documents may follow, as many templates end with a marker.
 func parseOne(text []byte) (*yamlv3.Node, error) {
