@@ -13,10 +13,10 @@ import (
 
 func TestExitCodes(t *testing.T) {
 	var (
-		notFound  = types.NotFound("flags")
-		conflict  = types.VersionConflict("flags", "1", "2")
-		exists    = types.AlreadyExists("flags")
-		invalid   = types.Invalid("flags", nil)
+		notFound  = types.ConfigMaps.NotFound("flags")
+		conflict  = types.ConfigMaps.VersionConflict("flags", "1", "2")
+		exists    = types.ConfigMaps.AlreadyExists("flags")
+		invalid   = types.ConfigMaps.Invalid("flags", nil)
 		busy      = types.TooManyRequests("busy", 1)
 		decide    = &conflictError{object: "flags"}
 		unknown   = &retry.OutcomeUnknownError{Object: "flags", Err: notFound}
@@ -62,7 +62,7 @@ func TestExitCodes(t *testing.T) {
 // where the text is.
 func TestReport(t *testing.T) {
 	missing := func(name string) error {
-		return &objectError{object: `configmaps "` + name + `" in namespace "default"`, name: name, server: "http://s", err: types.NotFound(name)}
+		return &objectError{object: `configmaps "` + name + `" in namespace "default"`, name: name, server: "http://s", err: types.ConfigMaps.NotFound(name)}
 	}
 	for _, c := range []struct {
 		name string

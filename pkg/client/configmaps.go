@@ -158,28 +158,28 @@ func (m *ConfigMaps) named(method, name string) (call, error) {
 	}
 	return call{
 		method: method,
-		path:   []string{"api", "v1", "namespaces", m.namespace, types.Resource.Resource, name},
+		path:   []string{"api", "v1", "namespaces", m.namespace, types.ConfigMaps.Plural, name},
 		object: m.describe(name),
 		limit:  objectLimit,
 	}, nil
 }
 
 func (m *ConfigMaps) describe(name string) string {
-	return fmt.Sprintf("%s %q in namespace %q", types.Resource, name, m.namespace)
+	return fmt.Sprintf("%s %q in namespace %q", types.ConfigMaps.Plural, name, m.namespace)
 }
 
 // checkSegment refuses what can't be one segment of a path. Whether it is a
 // valid name beyond that is for the server to say.
 func checkSegment(path, segment, name string) error {
 	if segment == "" {
-		return types.Invalid(name, field.ErrorList{field.Required(field.NewPath(path), "")})
+		return types.ConfigMaps.Invalid(name, field.ErrorList{field.Required(field.NewPath(path), "")})
 	}
 	var errs field.ErrorList
 	for _, message := range content.IsPathSegmentName(segment) {
 		errs = append(errs, field.Invalid(field.NewPath(path), segment, message))
 	}
 	if len(errs) > 0 {
-		return types.Invalid(name, errs)
+		return types.ConfigMaps.Invalid(name, errs)
 	}
 	return nil
 }

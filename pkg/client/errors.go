@@ -105,7 +105,7 @@ func (c *Client) unexpected(e exchange, why string) error {
 		next: "check the address, and whether a proxy answers in the server's place",
 	}
 	if e.code == http.StatusTooManyRequests || e.code == http.StatusServiceUnavailable {
-		later := apierrors.NewGenericServerResponse(e.code, e.method, types.Resource, "", u.Snippet, 0, true)
+		later := apierrors.NewGenericServerResponse(e.code, e.method, types.ConfigMaps.GroupResource(), "", u.Snippet, 0, true)
 		fillRetryAfter(&later.ErrStatus, e.header, time.Now())
 		u.cause = later
 	}

@@ -52,14 +52,14 @@ func (m *ConfigMaps) List(ctx context.Context, o ListOptions) (*List, error) {
 func (m *ConfigMaps) collection() (call, error) {
 	k := call{method: http.MethodGet, limit: listLimit}
 	if m.namespace == "" {
-		k.path = []string{"api", "v1", types.Resource.Resource}
+		k.path = []string{"api", "v1", types.ConfigMaps.Plural}
 		k.object = "configmaps in all namespaces"
 		return k, nil
 	}
 	if err := checkSegment("metadata.namespace", m.namespace, ""); err != nil {
 		return call{}, err
 	}
-	k.path = []string{"api", "v1", "namespaces", m.namespace, types.Resource.Resource}
+	k.path = []string{"api", "v1", "namespaces", m.namespace, types.ConfigMaps.Plural}
 	k.object = "configmaps in namespace " + strconv.Quote(m.namespace)
 	return k, nil
 }

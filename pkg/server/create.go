@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"net/http"
 
 	"github.com/google/uuid"
@@ -24,24 +25,24 @@ func (s *Server) create(r *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	cm, err := s.configMap(r, o, nil)
+	body, err := s.object(r, o, nil)
 	if err != nil {
 		return answer{}, err
 	}
-	if cm.Namespace != "" && cm.Namespace != r.namespace {
+	if ns := body.GetNamespace(); ns != "" && ns != r.namespace {
 		return answer{}, types.NamespaceMismatch()
 	}
 	// "0" stands for no version, as it does in an update.
-	if cm.ResourceVersion != "" && cm.ResourceVersion != "0" {
+	if v := body.GetResourceVersion(); v != "" && v != "0" {
 		return answer{}, types.CreateSetsVersion()
 	}
-	generate := cm.Name == "" && cm.GenerateName != ""
-	dedupOwners(r, cm)
+	generate := body.GetName() == "" && body.GetGenerateName() != ""
+	dedupOwners(r, body)
 	for attempt := 1; ; attempt++ {
 		if generate {
-			cm.Name = generatedName(cm.GenerateName)
+			body.SetName(generatedName(body.GetGenerateName()))
 		}
-		a, err := s.createOnce(r, o, cm)
+		a, err := s.createObject(r, o, body)
 		if generate && apierrors.IsAlreadyExists(err) && attempt < nameAttempts {
 			continue
 		}
@@ -49,29 +50,50 @@ func (s *Server) create(r *request) (answer, error) {
 	}
 }
 
-func (s *Server) createOnce(r *request, o writeOptions, cm *types.ConfigMap) (answer, error) {
-	s.setOwned(r, cm)
-	if errs := types.ValidateConfigMap(cm); len(errs) > 0 {
-		return answer{}, types.Invalid(cm.Name, errs)
-	}
-	e, err := types.Encode(cm)
+// createObject stores a new object whose name is set.
+func (s *Server) createObject(r *request, o writeOptions, body types.Object) (answer, error) {
+	next, err := s.managed(r.resource, nil, body, o)
 	if err != nil {
 		return answer{}, err
 	}
-	if o.dryRun {
-		if _, err := s.current(r.context(), r.namespace, cm.Name); !apierrors.IsNotFound(err) {
-			return answer{}, s.exists(r, cm.Name, err)
+	return s.createManaged(r, o, next)
+}
+
+// createManaged stores a new object whose managedFields are made.
+func (s *Server) createManaged(r *request, o writeOptions, next types.Object) (answer, error) {
+	s.setOwned(r, next)
+	r.resource.PrepareCreate(next)
+	if errs := r.resource.Validate(next); len(errs) > 0 {
+		return answer{}, r.resource.Invalid(next.GetName(), errs)
+	}
+	e, err := r.resource.Encode(next)
+	if err != nil {
+		return answer{}, err
+	}
+	key := keyOf(r.resource, r.namespace, next.GetName())
+	for {
+		place, err := s.place(r.context(), r, next.GetName())
+		if err != nil {
+			return answer{}, err
 		}
-		return objectAnswer(http.StatusCreated, e, ""), nil
+		if o.dryRun {
+			if _, err := s.current(r.context(), r.resource, r.namespace, next.GetName()); !apierrors.IsNotFound(err) {
+				return answer{}, s.exists(r, next.GetName(), err)
+			}
+			return objectAnswer(http.StatusCreated, e, ""), nil
+		}
+		rev, err := s.commit(r.context(), 0, recordOf(key, next, e, o.meta), place)
+		var guard *store.GuardError
+		switch _, taken := moved(err, key); {
+		case taken:
+			return answer{}, s.exists(r, next.GetName(), nil)
+		case errors.As(err, &guard) && r.context().Err() == nil:
+			continue // the namespace moved
+		case err != nil:
+			return answer{}, err
+		}
+		return written(objectAnswer(http.StatusCreated, e, rev.String()), rev), nil
 	}
-	rev, err := s.commit(r.context(), 0, recordOf(keyOf(r.namespace, cm.Name), cm, e, o.meta))
-	if _, taken := moved(err); taken {
-		return answer{}, s.exists(r, cm.Name, nil)
-	}
-	if err != nil {
-		return answer{}, err
-	}
-	return written(objectAnswer(http.StatusCreated, e, rev.String()), rev), nil
 }
 
 // written notes the version that a write made.
@@ -81,14 +103,14 @@ func written(a answer, rev store.Revision) answer {
 }
 
 // setOwned fills in what the server alone decides about a new object.
-func (s *Server) setOwned(r *request, cm *types.ConfigMap) {
-	dropOwned(cm)
-	cm.Namespace = r.namespace
-	cm.UID = ktypes.UID(uuid.NewString())
-	cm.CreationTimestamp = metav1.NewTime(s.clock().UTC()).Rfc3339Copy()
-	cm.DeletionTimestamp = nil
-	cm.DeletionGracePeriodSeconds = nil
-	cm.ResourceVersion = ""
+func (s *Server) setOwned(r *request, o types.Object) {
+	o.SetSelfLink("")
+	o.SetNamespace(r.namespace)
+	o.SetUID(ktypes.UID(uuid.NewString()))
+	o.SetCreationTimestamp(metav1.NewTime(s.clock().UTC()).Rfc3339Copy())
+	o.SetDeletionTimestamp(nil)
+	o.SetDeletionGracePeriodSeconds(nil)
+	o.SetResourceVersion("")
 }
 
 // exists words the refusal to create what is there, or passes on why that could
@@ -97,17 +119,17 @@ func (s *Server) exists(r *request, name string, readErr error) error {
 	if readErr != nil {
 		return readErr
 	}
-	rec, err := s.current(r.context(), r.namespace, name)
+	rec, err := s.current(r.context(), r.resource, r.namespace, name)
 	if apierrors.IsNotFound(err) {
-		return types.AlreadyExists(name) // it was there when it counted
+		return r.resource.AlreadyExists(name) // it was there when it counted
 	}
 	if err != nil {
 		return err
 	}
-	if cm, err := decoded(rec); err == nil && cm.DeletionTimestamp != nil {
-		return types.BeingDeleted(name)
+	if meta, err := encoded(r.resource, rec).DecodeMeta(""); err == nil && meta.DeletionTimestamp != nil {
+		return r.resource.BeingDeleted(name)
 	}
-	return types.AlreadyExists(name)
+	return r.resource.AlreadyExists(name)
 }
 
 // generatedName appends a random suffix as Kubernetes does, cutting the base to
@@ -115,11 +137,4 @@ func (s *Server) exists(r *request, name string, readErr error) error {
 func generatedName(base string) string {
 	const suffix, longest = 5, 63
 	return base[:min(len(base), longest-suffix)] + rand.String(suffix)
-}
-
-// patch answers PATCH, which is refused by name: a client must not take an
-// ignored patch for a done one.
-func (s *Server) patch(*request) (answer, error) {
-	return answer{}, types.MethodNotAllowed("this server has no PATCH; GET the object, change it, and PUT it " +
-		"with the metadata.resourceVersion that was read")
 }

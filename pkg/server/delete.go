@@ -22,7 +22,7 @@ func (s *Server) delete(r *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return d.run(r.context(), r.namespace, r.name)
+	return d.run(r.context(), r.resource, r.namespace, r.name)
 }
 
 // deleteCollection answers DELETE on a collection with the list of what it
@@ -40,8 +40,8 @@ func (s *Server) deleteCollection(r *request) (answer, error) {
 		return answer{}, err
 	}
 	for _, rec := range found.records {
-		namespace, name := splitKey(rec.Key)
-		if _, err := d.run(r.context(), namespace, name); err != nil && !apierrors.IsNotFound(err) {
+		namespace, name := splitKey(r.resource, rec.Key)
+		if _, err := d.run(r.context(), r.resource, namespace, name); err != nil && !apierrors.IsNotFound(err) {
 			return answer{}, err
 		}
 	}
@@ -153,38 +153,37 @@ func deleteOptionsOf(r *request) (metav1.DeleteOptions, error) {
 
 // run deletes one object. What moves under it is read again, unless the caller
 // named the version that it must have.
-func (d *deletion) run(ctx context.Context, namespace, name string) (answer, error) {
+func (d *deletion) run(ctx context.Context, res *types.Resource, namespace, name string) (answer, error) {
 	for {
-		a, err := d.once(ctx, namespace, name)
-		current, conflict := moved(err)
+		a, err := d.once(ctx, res, namespace, name)
+		current, conflict := moved(err, keyOf(res, namespace, name))
 		switch {
 		case !conflict:
 			return a, err
 		case current == 0:
-			return answer{}, types.NotFound(name)
+			return answer{}, res.NotFound(name)
 		case ctx.Err() != nil:
 			return answer{}, ctx.Err()
 		}
 	}
 }
 
-func (d *deletion) once(ctx context.Context, namespace, name string) (answer, error) {
-	rec, err := d.server.current(ctx, namespace, name)
+func (d *deletion) once(ctx context.Context, res *types.Resource, namespace, name string) (answer, error) {
+	rec, err := d.server.current(ctx, res, namespace, name)
 	if err != nil {
 		return answer{}, err
 	}
-	cm, err := encoded(rec).DecodeHead(rec.Revision.String())
+	meta, err := encoded(res, rec).DecodeMeta(rec.Revision.String())
 	if err != nil {
-		return answer{}, fmt.Errorf("read ConfigMap %s/%s: %w", namespace, name, err)
+		return answer{}, fmt.Errorf("read %s: %w", described(res, namespace, name), err)
 	}
-	if err := d.check(cm); err != nil {
+	if err := d.check(res, meta); err != nil {
 		return answer{}, err
 	}
-	finalizers := d.finalizers(cm)
-	if len(finalizers) > 0 {
-		return d.mark(ctx, rec, finalizers)
+	if finalizers := d.finalizers(meta); len(finalizers) > 0 {
+		return d.mark(ctx, res, rec, finalizers)
 	}
-	done := statusAnswer(types.Deleted(name, cm.UID))
+	done := statusAnswer(res.Deleted(name, meta.UID))
 	if len(d.options.DryRun) > 0 {
 		return done, nil
 	}
@@ -196,23 +195,23 @@ func (d *deletion) once(ctx context.Context, namespace, name string) (answer, er
 }
 
 // check holds the preconditions against what is stored.
-func (d *deletion) check(cm *types.ConfigMap) error {
+func (d *deletion) check(res *types.Resource, meta *metav1.ObjectMeta) error {
 	want := d.options.Preconditions
 	if want == nil {
 		return nil
 	}
-	if want.UID != nil && *want.UID != cm.UID {
-		return types.UIDPrecondition(cm.Name, *want.UID, cm.UID)
+	if want.UID != nil && *want.UID != meta.UID {
+		return res.UIDPrecondition(meta.Name, *want.UID, meta.UID)
 	}
-	if want.ResourceVersion != nil && *want.ResourceVersion != cm.ResourceVersion {
-		return types.VersionPrecondition(cm.Name, *want.ResourceVersion, cm.ResourceVersion)
+	if want.ResourceVersion != nil && *want.ResourceVersion != meta.ResourceVersion {
+		return res.VersionPrecondition(meta.Name, *want.ResourceVersion, meta.ResourceVersion)
 	}
 	return nil
 }
 
 // finalizers are those that the object will wait for: its own, changed as the
 // propagation policy says.
-func (d *deletion) finalizers(cm *types.ConfigMap) []string {
+func (d *deletion) finalizers(meta *metav1.ObjectMeta) []string {
 	policy := metav1.DeletionPropagation("")
 	switch {
 	case d.options.PropagationPolicy != nil:
@@ -222,10 +221,10 @@ func (d *deletion) finalizers(cm *types.ConfigMap) []string {
 	case d.options.OrphanDependents != nil:
 		policy = metav1.DeletePropagationBackground
 	default:
-		return cm.Finalizers
+		return meta.Finalizers
 	}
 	standard := []string{metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents}
-	kept := slices.DeleteFunc(slices.Clone(cm.Finalizers), func(f string) bool { return slices.Contains(standard, f) })
+	kept := slices.DeleteFunc(slices.Clone(meta.Finalizers), func(f string) bool { return slices.Contains(standard, f) })
 	switch policy {
 	case metav1.DeletePropagationOrphan:
 		kept = append(kept, metav1.FinalizerOrphanDependents)
@@ -238,16 +237,17 @@ func (d *deletion) finalizers(cm *types.ConfigMap) []string {
 // mark notes that the object is to go, and leaves it for its finalizers. One
 // that is marked already keeps its time and, with the same finalizers, its
 // version.
-func (d *deletion) mark(ctx context.Context, rec store.Record, finalizers []string) (answer, error) {
-	old, err := encoded(rec).Decode(rec.Revision.String())
+func (d *deletion) mark(ctx context.Context, res *types.Resource, rec store.Record, finalizers []string) (answer, error) {
+	old, err := decoded(res, rec)
 	if err != nil {
-		return answer{}, fmt.Errorf("read %s: %w", rec.Key, err)
+		return answer{}, err
 	}
-	next := old.DeepCopy()
-	next.Finalizers = finalizers
-	if next.DeletionTimestamp == nil {
+	next := old.DeepCopyObject().(types.Object)
+	next.SetFinalizers(finalizers)
+	if next.GetDeletionTimestamp() == nil {
 		now, noGrace := metav1.NewTime(d.meta.Time).Rfc3339Copy(), int64(0)
-		next.DeletionTimestamp, next.DeletionGracePeriodSeconds = &now, &noGrace
+		next.SetDeletionTimestamp(&now)
+		next.SetDeletionGracePeriodSeconds(&noGrace)
 	}
-	return d.server.swap(ctx, rec, old, next, writeOptions{dryRun: len(d.options.DryRun) > 0, meta: d.meta})
+	return d.server.swap(ctx, res, rec, old, next, writeOptions{dryRun: len(d.options.DryRun) > 0, meta: d.meta})
 }

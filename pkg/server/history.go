@@ -37,14 +37,14 @@ func (s *Server) history(r *request) (answer, error) {
 // heads reads what is kept of an object, newest first, without its data.
 func (s *Server) heads(r *request) ([]store.Record, error) {
 	if !possible(r.namespace, r.name) {
-		return nil, types.NotFound(r.name)
+		return nil, r.resource.NotFound(r.name)
 	}
-	heads, err := s.store.History(r.context(), keyOf(r.namespace, r.name), 0)
+	heads, err := s.store.History(r.context(), keyOf(r.resource, r.namespace, r.name), 0)
 	if errors.Is(err, store.ErrNotFound) || (err == nil && len(heads) == 0) {
-		return nil, types.NotFound(r.name)
+		return nil, r.resource.NotFound(r.name)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the history of ConfigMap %s/%s: %w", r.namespace, r.name, err)
+		return nil, fmt.Errorf("read the history of %s: %w", described(r.resource, r.namespace, r.name), err)
 	}
 	return heads, nil
 }
@@ -69,20 +69,20 @@ func (s *Server) pastVersion(r *request, version string) (answer, error) {
 		return answer{}, types.BadVersion("resourceVersion", version)
 	}
 	if !possible(r.namespace, r.name) {
-		return answer{}, types.NotFound(r.name)
+		return answer{}, r.resource.NotFound(r.name)
 	}
-	rec, err := s.store.Version(r.context(), keyOf(r.namespace, r.name), rev)
+	rec, err := s.store.Version(r.context(), keyOf(r.resource, r.namespace, r.name), rev)
 	switch {
 	case errors.Is(err, store.ErrFuture):
 		return answer{}, types.FutureVersion(version, s.store.State().Current.String())
 	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrCompacted):
 		return answer{}, s.noVersion(r, version, err)
 	case err != nil:
-		return answer{}, fmt.Errorf("read ConfigMap %s/%s at %s: %w", r.namespace, r.name, version, err)
+		return answer{}, fmt.Errorf("read %s at %s: %w", described(r.resource, r.namespace, r.name), version, err)
 	case rec.Deleted:
-		return answer{}, types.VersionDeleted(r.name, version)
+		return answer{}, r.resource.VersionDeleted(r.name, version)
 	}
-	return objectAnswer(0, encoded(rec), version), nil
+	return objectAnswer(0, encoded(r.resource, rec), version), nil
 }
 
 // noVersion words why a version can't be answered. Of an object of which nothing
@@ -93,7 +93,7 @@ func (s *Server) noVersion(r *request, version string, why error) error {
 		return err
 	}
 	if errors.Is(why, store.ErrCompacted) {
-		return types.VersionExpired(r.name, version, heads[len(heads)-1].Revision.String())
+		return r.resource.VersionExpired(r.name, version, heads[len(heads)-1].Revision.String())
 	}
-	return types.VersionNotFound(r.name, version)
+	return r.resource.VersionNotFound(r.name, version)
 }

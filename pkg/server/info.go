@@ -38,7 +38,7 @@ func (s *Server) apiResources(*request) (answer, error) {
 		TypeMeta:     metav1.TypeMeta{Kind: "APIResourceList"},
 		GroupVersion: types.APIVersion,
 		APIResources: []metav1.APIResource{{
-			Name:         types.Resource.Resource,
+			Name:         types.ConfigMaps.Plural,
 			SingularName: "configmap",
 			Namespaced:   true,
 			Kind:         types.Kind,

@@ -20,7 +20,7 @@ import (
 // list answers GET on a collection.
 func (s *Server) list(r *request) (answer, error) {
 	if wantsWatch(r) {
-		return answer{}, types.MethodNotAllowed("this server has no watch; list again, and compare resourceVersions")
+		return s.watch(r)
 	}
 	found, err := s.collect(r)
 	if err != nil {
@@ -41,6 +41,7 @@ func wantsWatch(r *request) bool {
 
 // listing is what a list was asked for.
 type listing struct {
+	resource  *types.Resource
 	namespace string
 	labels    labels.Selector
 	fields    fields.Selector
@@ -52,6 +53,7 @@ type listing struct {
 
 // found is the part of a collection that was asked for.
 type found struct {
+	resource  *types.Resource
 	records   []store.Record
 	revision  store.Revision
 	next      string // continue token; empty: this was all
@@ -79,7 +81,7 @@ func (s *Server) collect(r *request) (found, error) {
 // scan reads the store page by page, all in one state, until enough matches.
 func (s *Server) scan(ctx context.Context, l listing) (found, error) {
 	o := store.ListOptions{Prefix: l.prefix(), After: l.after, At: l.at, Limit: l.chunk()}
-	f := found{remaining: -1}
+	f := found{resource: l.resource, remaining: -1}
 	for {
 		page, err := s.store.List(ctx, o)
 		if err != nil {
@@ -115,10 +117,7 @@ func (s *Server) scan(ctx context.Context, l listing) (found, error) {
 
 // prefix is where the keys are that can match.
 func (l listing) prefix() store.Key {
-	if l.namespace == "" {
-		return keyPrefix
-	}
-	return keyOf(l.namespace, "")
+	return prefixOf(l.resource, l.namespace)
 }
 
 // chunk is how many records are read at once: with a selector more than asked
@@ -139,13 +138,13 @@ func (l listing) matches(rec store.Record) bool {
 	if l.fields.Empty() {
 		return true
 	}
-	namespace, name := splitKey(rec.Key)
+	namespace, name := splitKey(l.resource, rec.Key)
 	return l.fields.Matches(fields.Set{"metadata.name": name, "metadata.namespace": namespace})
 }
 
 // listing reads the parameters of a list.
 func (s *Server) listing(r *request) (listing, error) {
-	l := listing{namespace: r.namespace}
+	l := listing{resource: r.resource, namespace: r.namespace}
 	limit, err := number(r, "limit")
 	if err != nil {
 		return l, err

@@ -14,17 +14,27 @@ import (
 	"example.com/cmctl/pkg/types"
 )
 
-// keyPrefix begins the keys of all ConfigMaps.
-const keyPrefix = "configmaps/"
+// prefixOf is what the keys of a namespace's objects begin with; of all objects
+// of the resource if it is empty.
+func prefixOf(res *types.Resource, namespace string) store.Key {
+	if namespace == "" || !res.Namespaced {
+		return store.Key(res.Plural + "/")
+	}
+	return store.Key(res.Plural + "/" + namespace + "/")
+}
 
 // keyOf is where an object is kept.
-func keyOf(namespace, name string) store.Key {
-	return store.Key(keyPrefix + namespace + "/" + name)
+func keyOf(res *types.Resource, namespace, name string) store.Key {
+	return prefixOf(res, namespace) + store.Key(name)
 }
 
 // splitKey is the reverse of keyOf.
-func splitKey(key store.Key) (namespace, name string) {
-	namespace, name, _ = strings.Cut(strings.TrimPrefix(string(key), keyPrefix), "/")
+func splitKey(res *types.Resource, key store.Key) (namespace, name string) {
+	rest := strings.TrimPrefix(string(key), res.Plural+"/")
+	if !res.Namespaced {
+		return "", rest
+	}
+	namespace, name, _ = strings.Cut(rest, "/")
 	return namespace, name
 }
 
@@ -40,8 +50,8 @@ func possible(names ...string) bool {
 }
 
 // encoded is the stored form of a record's object.
-func encoded(rec store.Record) types.Encoded {
-	return types.Encoded{Value: rec.Value, VersionAt: rec.VersionAt}
+func encoded(res *types.Resource, rec store.Record) types.Encoded {
+	return types.Encoded{Resource: res, Value: rec.Value, VersionAt: rec.VersionAt}
 }
 
 // objectAnswer sends a single object: it copies bytes and marshals nothing.
@@ -49,77 +59,82 @@ func objectAnswer(code int, e types.Encoded, version string) answer {
 	return answer{code: code, json: e.AppendObject(make([]byte, 0, e.Size()), version)}
 }
 
-// current reads an object's newest version.
-func (s *Server) current(ctx context.Context, namespace, name string) (store.Record, error) {
-	if !possible(namespace, name) {
-		return store.Record{}, types.NotFound(name)
+// current reads the newest version of an object.
+func (s *Server) current(ctx context.Context, res *types.Resource, namespace, name string) (store.Record, error) {
+	if !possible(name) || (res.Namespaced && !possible(namespace)) {
+		return store.Record{}, res.NotFound(name)
 	}
-	rec, err := s.store.Get(ctx, keyOf(namespace, name), 0)
+	rec, err := s.store.Get(ctx, keyOf(res, namespace, name), 0)
 	if errors.Is(err, store.ErrNotFound) {
-		return store.Record{}, types.NotFound(name)
+		return store.Record{}, res.NotFound(name)
 	}
 	if err != nil {
-		return store.Record{}, fmt.Errorf("read ConfigMap %s/%s: %w", namespace, name, err)
+		return store.Record{}, fmt.Errorf("read %s: %w", described(res, namespace, name), err)
 	}
 	return rec, nil
 }
 
-// decoded is a record's object without its data, unless it is immutable: then
-// the data is needed to see whether it changes.
-func decoded(rec store.Record) (*types.ConfigMap, error) {
-	e, version := encoded(rec), rec.Revision.String()
-	cm, err := e.DecodeHead(version)
-	if err == nil && cm.Immutable != nil && *cm.Immutable {
-		return e.Decode(version)
+// described names an object in the log.
+func described(res *types.Resource, namespace, name string) string {
+	if !res.Namespaced {
+		return res.Kind + " " + name
 	}
-	return cm, err
+	return res.Kind + " " + namespace + "/" + name
+}
+
+// decoded is a record's object.
+func decoded(res *types.Resource, rec store.Record) (types.Object, error) {
+	o, err := encoded(res, rec).Decode(rec.Revision.String())
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", rec.Key, err)
+	}
+	return o, nil
 }
 
 // commit writes one record if its key still has the revision that was seen; 0:
-// if it is absent. The *store.GuardError of one that moved is passed on for the
-// verb to judge.
-func (s *Server) commit(ctx context.Context, seen store.Revision, rec store.Record) (store.Revision, error) {
+// if it is absent. also are guards and writes that must go with it. The
+// *store.GuardError of a key that moved is passed on for the verb to judge.
+func (s *Server) commit(ctx context.Context, seen store.Revision, rec store.Record, also ...store.Txn) (store.Revision, error) {
 	if err := s.store.Healthy(); errors.Is(err, store.ErrFailed) {
 		// Known before the write began, so the client can be told for certain.
 		return 0, types.StoreReadOnly()
 	}
-	rev, err := s.store.Commit(ctx, store.Txn{
+	txn := store.Txn{
 		Guards: []store.Guard{{Key: rec.Key, Revision: seen}},
 		Writes: []store.Record{rec},
-	})
+	}
+	for _, more := range also {
+		txn.Guards = append(txn.Guards, more.Guards...)
+		txn.Writes = append(txn.Writes, more.Writes...)
+	}
+	rev, err := s.store.Commit(ctx, txn)
 	if err != nil {
 		return 0, fmt.Errorf("commit %s: %w", rec.Key, err)
 	}
 	return rev, nil
 }
 
-// moved tells that a commit's guard failed, and the revision that its key has.
-func moved(err error) (current store.Revision, ok bool) {
+// moved tells that a commit failed since this key had moved, and the revision
+// that it has.
+func moved(err error, key store.Key) (current store.Revision, ok bool) {
 	var guard *store.GuardError
-	if errors.As(err, &guard) {
+	if errors.As(err, &guard) && guard.Guard.Key == key {
 		return guard.Current, true
 	}
 	return 0, false
 }
 
 // recordOf is the record that keeps an object.
-func recordOf(key store.Key, cm *types.ConfigMap, e types.Encoded, meta store.Meta) store.Record {
-	return store.Record{Key: key, Value: e.Value, VersionAt: e.VersionAt, Labels: cm.Labels, UID: string(cm.UID), Meta: meta}
-}
-
-// dropOwned clears what a client may send but only the server decides. Field
-// managers are not tracked, so none are kept.
-func dropOwned(cm *types.ConfigMap) {
-	cm.SelfLink = ""
-	cm.ManagedFields = nil
+func recordOf(key store.Key, o types.Object, e types.Encoded, meta store.Meta) store.Record {
+	return store.Record{Key: key, Value: e.Value, VersionAt: e.VersionAt, Labels: o.GetLabels(), UID: string(o.GetUID()), Meta: meta}
 }
 
 // dedupOwners drops repeated owner references, with Kubernetes' warning.
-func dedupOwners(r *request, cm *types.ConfigMap) {
+func dedupOwners(r *request, o types.Object) {
 	var kept []metav1.OwnerReference
 	var repeated []string
 	seen := map[ktypes.UID]bool{}
-	for _, ref := range cm.OwnerReferences {
+	for _, ref := range o.GetOwnerReferences() {
 		if seen[ref.UID] && !slices.Contains(repeated, string(ref.UID)) {
 			repeated = append(repeated, string(ref.UID))
 		}
@@ -128,7 +143,7 @@ func dedupOwners(r *request, cm *types.ConfigMap) {
 			kept = append(kept, ref)
 		}
 	}
-	cm.OwnerReferences = kept
+	o.SetOwnerReferences(kept)
 	if len(repeated) > 0 {
 		r.warn(fmt.Sprintf(".metadata.ownerReferences contains duplicate entries; API server dedups owner references "+
 			"in 1.20+, and may reject such requests as early as 1.24; please fix your requests; "+

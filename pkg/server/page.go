@@ -60,10 +60,10 @@ func (s *Server) pageExpired(l listing) error {
 func (f found) answer() answer {
 	size := 256 + len(f.next)
 	for _, rec := range f.records {
-		size += encoded(rec).Size() + 1
+		size += encoded(f.resource, rec).Size() + 1
 	}
 	body := make([]byte, 0, size)
-	body = append(body, `{"kind":"`+types.ListKind+`","apiVersion":"`+types.APIVersion+`","metadata":{"resourceVersion":"`...)
+	body = append(body, `{"kind":"`+f.resource.ListKind+`","apiVersion":"`+types.APIVersion+`","metadata":{"resourceVersion":"`...)
 	body = append(body, f.revision.String()...)
 	body = append(body, '"')
 	if f.next != "" {
@@ -80,7 +80,7 @@ func (f found) answer() answer {
 		if i > 0 {
 			body = append(body, ',')
 		}
-		body = encoded(rec).AppendItem(body, rec.Revision.String())
+		body = encoded(f.resource, rec).AppendItem(body, rec.Revision.String())
 	}
 	return answer{json: append(body, ']', '}')}
 }

@@ -12,11 +12,11 @@ func (s *Server) read(r *request) (answer, error) {
 	if err := s.reached(r.query.Get("resourceVersion")); err != nil {
 		return answer{}, err
 	}
-	rec, err := s.current(r.context(), r.namespace, r.name)
+	rec, err := s.current(r.context(), r.resource, r.namespace, r.name)
 	if err != nil {
 		return answer{}, err
 	}
-	return objectAnswer(0, encoded(rec), rec.Revision.String()), nil
+	return objectAnswer(0, encoded(r.resource, rec), rec.Revision.String()), nil
 }
 
 // reached refuses a version that the store is not at yet. A read that asks for

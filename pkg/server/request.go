@@ -28,7 +28,8 @@ type request struct {
 	http      *http.Request
 	writer    http.ResponseWriter // for deadlines and body limits only
 	info      *requestInfo
-	namespace string // empty: all namespaces
+	resource  *types.Resource
+	namespace string // empty: all namespaces, or none
 	name      string
 	query     url.Values
 	media     string   // what the answer is written as
@@ -46,13 +47,14 @@ type verb func(*request) (answer, error)
 // verbs are the methods that a path has.
 type verbs map[string]verb
 
-// serve makes a handler of verbs. With none, nothing is there.
-func (s *Server) serve(known verbs) http.Handler {
+// serve makes a handler of the verbs of a resource. With none, nothing is there.
+func (s *Server) serve(res *types.Resource, known verbs) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
 		r := &request{
 			http:      hr,
 			writer:    w,
 			info:      infoOf(hr),
+			resource:  res,
 			namespace: hr.PathValue("namespace"),
 			name:      hr.PathValue("name"),
 		}
@@ -178,30 +180,30 @@ func (s *Server) readAll(r *request) ([]byte, error) {
 	return body, nil
 }
 
-// configMap reads the body as a ConfigMap, and warns about or refuses the
-// fields that it does not know, as the client asked. misread are those that must
-// be refused whatever it asked.
-func (s *Server) configMap(r *request, o writeOptions, misread func([]string) []string) (*types.ConfigMap, error) {
+// object reads the body as one of the request's resource, and warns about or
+// refuses the fields that it does not know, as the client asked. misread are
+// those that must be refused whatever it asked.
+func (s *Server) object(r *request, o writeOptions, misread func([]string) []string) (types.Object, error) {
 	body, mediaType, err := s.body(r)
 	if err != nil {
 		return nil, err
 	}
-	cm, problems, err := types.Decode(body, mediaType)
+	obj, problems, err := r.resource.Decode(body, mediaType)
 	if err != nil {
 		return nil, err
 	}
-	if err := refuseMisread(types.Kind, problems, misread); err != nil {
+	if err := refuseMisread(r.resource.Kind, problems, misread); err != nil {
 		return nil, err
 	}
 	switch {
 	case o.fieldValidation == metav1.FieldValidationStrict && len(problems) > 0:
-		return nil, types.StrictDecoding(problems)
+		return nil, r.resource.StrictDecoding(problems)
 	case o.fieldValidation != metav1.FieldValidationIgnore:
 		for _, p := range problems {
 			r.warn(p)
 		}
 	}
-	return cm, nil
+	return obj, nil
 }
 
 // refuseMisread refuses a body with problems that the filter finds too grave for

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 
 	"example.com/cmctl/pkg/server/store"
+	"example.com/cmctl/pkg/types"
 )
 
 // UnconditionalPut says what becomes of a PUT without a resourceVersion.
@@ -70,6 +71,7 @@ type Server struct {
 	options  Options
 	handler  http.Handler
 	inFlight chan struct{} // one token a running request; full: 429
+	queue    queue         // of writes that name no version
 }
 
 // New makes a Server that is ready to serve.
@@ -109,34 +111,60 @@ func (s *Server) Handler() http.Handler { return s.handler }
 // routes are all paths there are. A path takes every method, so that a wrong
 // one gets our own 405 and not the router's.
 func (s *Server) routes() http.Handler {
-	const (
-		collection = "/api/v1/namespaces/{namespace}/configmaps"
-		object     = collection + "/{name}"
-	)
 	mux := http.NewServeMux()
-	mux.Handle(collection, s.serve(verbs{
-		http.MethodGet:    s.list,
-		http.MethodPost:   s.create,
-		http.MethodDelete: s.deleteCollection,
-	}))
-	mux.Handle(object, s.serve(verbs{
-		http.MethodGet:    s.read,
-		http.MethodPut:    s.replace,
-		http.MethodPatch:  s.patch,
-		http.MethodDelete: s.delete,
-	}))
-	mux.Handle(object+"/history", s.serve(verbs{http.MethodGet: s.history}))
-	mux.Handle("/api/v1/configmaps", s.serve(verbs{http.MethodGet: s.list}))
+	s.serveConfigMaps(mux)
+	s.serveNamespaces(mux)
 
-	mux.Handle("/api", s.serve(verbs{http.MethodGet: s.apiVersions}))
-	mux.Handle("/api/v1", s.serve(verbs{http.MethodGet: s.apiResources}))
-	mux.Handle("/apis", s.serve(verbs{http.MethodGet: s.apiGroups}))
-	mux.Handle("/version", s.serve(verbs{http.MethodGet: s.version}))
+	mux.Handle("/api", s.serve(nil, verbs{http.MethodGet: s.apiVersions}))
+	mux.Handle("/api/v1", s.serve(nil, verbs{http.MethodGet: s.apiResources}))
+	mux.Handle("/apis", s.serve(nil, verbs{http.MethodGet: s.apiGroups}))
+	mux.Handle("/version", s.serve(nil, verbs{http.MethodGet: s.version}))
 
 	mux.Handle("/healthz", s.health("healthz", s.ready))
 	mux.Handle("/livez", s.health("livez", nil))
 	mux.Handle("/readyz", s.health("readyz", s.ready))
 
-	mux.Handle("/", s.serve(nil))
+	mux.Handle("/", s.serve(nil, nil))
 	return mux
+}
+
+func (s *Server) serveConfigMaps(mux *http.ServeMux) {
+	const (
+		collection = "/api/v1/namespaces/{namespace}/configmaps"
+		object     = collection + "/{name}"
+	)
+	mux.Handle(collection, s.serve(types.ConfigMaps, verbs{
+		http.MethodGet:    s.list,
+		http.MethodPost:   s.create,
+		http.MethodDelete: s.deleteCollection,
+	}))
+	mux.Handle(object, s.serve(types.ConfigMaps, verbs{
+		http.MethodGet:    s.read,
+		http.MethodPut:    s.replace,
+		http.MethodPatch:  s.patch,
+		http.MethodDelete: s.delete,
+	}))
+	mux.Handle(object+"/history", s.serve(types.ConfigMaps, verbs{http.MethodGet: s.history}))
+	mux.Handle("/api/v1/configmaps", s.serve(types.ConfigMaps, verbs{http.MethodGet: s.list}))
+
+	// The older form of a watch, by path.
+	for _, path := range []string{"/configmaps", "/namespaces/{namespace}/configmaps", "/namespaces/{namespace}/configmaps/{name}"} {
+		mux.Handle("/api/v1/watch"+path, s.serve(types.ConfigMaps, verbs{http.MethodGet: s.watch}))
+	}
+}
+
+func (s *Server) serveNamespaces(mux *http.ServeMux) {
+	mux.Handle("/api/v1/namespaces", s.serve(types.Namespaces, verbs{
+		http.MethodGet:  s.list,
+		http.MethodPost: s.create,
+	}))
+	mux.Handle("/api/v1/namespaces/{name}", s.serve(types.Namespaces, verbs{
+		http.MethodGet:    s.read,
+		http.MethodPut:    s.replace,
+		http.MethodPatch:  s.patch,
+		http.MethodDelete: s.deleteNamespace,
+	}))
+	for _, path := range []string{"/namespaces", "/namespaces/{name}"} {
+		mux.Handle("/api/v1/watch"+path, s.serve(types.Namespaces, verbs{http.MethodGet: s.watch}))
+	}
 }

@@ -1,15 +1,9 @@
 package server
 
 import (
-	"bytes"
-	"context"
-	"fmt"
 	"strconv"
 	"strings"
 
-	ktypes "k8s.io/apimachinery/pkg/types"
-
-	"example.com/cmctl/pkg/server/store"
 	"example.com/cmctl/pkg/types"
 )
 
@@ -25,29 +19,51 @@ func (s *Server) replace(r *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	cm, err := s.configMap(r, o, types.MisreadUpdate)
+	body, err := s.object(r, o, r.resource.MisreadUpdate)
 	if err != nil {
 		return answer{}, err
 	}
-	if cm.Name != r.name {
+	if body.GetName() != r.name {
 		return answer{}, types.NameMismatch()
 	}
-	if cm.Namespace != "" && cm.Namespace != r.namespace {
+	if ns := body.GetNamespace(); ns != "" && ns != r.namespace {
 		return answer{}, types.NamespaceMismatch()
 	}
-	sent := cm.ResourceVersion
+	sent := body.GetResourceVersion()
 	if sent == "0" {
 		sent = ""
 	}
-	if sent == "" && !s.mayPutBlindly(cm) {
+	if sent == "" && !s.mayPutBlindly(body) {
 		return answer{}, refuseBlindPut(r)
 	}
 	if _, err := strconv.ParseUint(sent, 10, 64); sent != "" && err != nil {
 		return answer{}, types.BadVersion("metadata.resourceVersion", sent)
 	}
-	dedupOwners(r, cm)
-	put := &update{server: s, request: r, options: o, body: cm, sent: sent, uid: cm.UID}
+	dedupOwners(r, body)
+	put := modification{server: s, request: r, options: o, sent: sent, make: func(old types.Object) (types.Object, error) {
+		if err := s.checkPut(r, body, sent, old); err != nil {
+			return nil, err
+		}
+		next := body.DeepCopyObject().(types.Object)
+		keepOwned(next, old)
+		r.resource.PrepareUpdate(next, old)
+		return s.managed(r.resource, old, next, o)
+	}}
 	return put.run(r.context())
+}
+
+// checkPut compares identity and version, in this order.
+func (s *Server) checkPut(r *request, body types.Object, sent string, old types.Object) error {
+	if uid := body.GetUID(); uid != "" && uid != old.GetUID() {
+		return r.resource.UIDMismatch(r.name, uid, old.GetUID())
+	}
+	if sent != "" && sent != old.GetResourceVersion() {
+		return r.resource.VersionConflict(r.name, sent, old.GetResourceVersion())
+	}
+	if sent == "" && s.options.UnconditionalPut == PutHelm && !isHelmRelease(old) {
+		return refuseBlindPut(r)
+	}
+	return nil
 }
 
 // refuseBlindPut refuses a PUT without a version, and names the setting that
@@ -59,7 +75,7 @@ func refuseBlindPut(r *request) error {
 
 // mayPutBlindly says whether a body without a version may be considered at
 // all. It is judged before the object is looked up.
-func (s *Server) mayPutBlindly(body *types.ConfigMap) bool {
+func (s *Server) mayPutBlindly(body types.Object) bool {
 	switch s.options.UnconditionalPut {
 	case PutAlways:
 		return true
@@ -70,114 +86,7 @@ func (s *Server) mayPutBlindly(body *types.ConfigMap) bool {
 }
 
 // isHelmRelease recognises the records in which Helm keeps its releases.
-func isHelmRelease(cm *types.ConfigMap) bool {
-	return strings.HasPrefix(cm.Name, "sh.helm.release.v1.") && cm.Labels["owner"] == "helm"
-}
-
-// update is one PUT: the same body, tried on whatever is stored.
-type update struct {
-	server  *Server
-	request *request
-	options writeOptions
-	body    *types.ConfigMap
-	sent    string     // the version in the body; empty: unconditional
-	uid     ktypes.UID // the uid in the body
-}
-
-// run tries until the body is stored or refused. Only an unconditional PUT is
-// tried more than once, each time on what was just read: a caller that gave no
-// version is not to see the conflicts of others.
-func (u *update) run(ctx context.Context) (answer, error) {
-	for {
-		a, err := u.once(ctx)
-		current, conflict := moved(err)
-		switch {
-		case !conflict:
-			return a, err
-		case current == 0:
-			return answer{}, types.NotFound(u.request.name) // deleted meanwhile
-		case u.sent != "":
-			return answer{}, types.VersionConflict(u.request.name, u.sent, current.String())
-		case ctx.Err() != nil:
-			return answer{}, ctx.Err()
-		}
-	}
-}
-
-// once compares with what is stored and swaps on exactly that version.
-func (u *update) once(ctx context.Context) (answer, error) {
-	rec, err := u.server.current(ctx, u.request.namespace, u.request.name)
-	if err != nil {
-		return answer{}, err
-	}
-	old, err := decoded(rec)
-	if err != nil {
-		return answer{}, fmt.Errorf("read ConfigMap %s/%s: %w", u.request.namespace, u.request.name, err)
-	}
-	if err := u.check(old); err != nil {
-		return answer{}, err
-	}
-	next := u.body.DeepCopy()
-	keepOwned(next, old)
-	if errs := types.ValidateUpdate(next, old); len(errs) > 0 {
-		return answer{}, types.Invalid(next.Name, errs)
-	}
-	return u.server.swap(ctx, rec, old, next, u.options)
-}
-
-// check compares identity and version, in this order.
-func (u *update) check(old *types.ConfigMap) error {
-	if u.uid != "" && u.uid != old.UID {
-		return types.UIDMismatch(old.Name, u.uid, old.UID)
-	}
-	if u.sent != "" && u.sent != old.ResourceVersion {
-		return types.VersionConflict(old.Name, u.sent, old.ResourceVersion)
-	}
-	if u.sent == "" && u.server.options.UnconditionalPut == PutHelm && !isHelmRelease(old) {
-		return refuseBlindPut(u.request)
-	}
-	return nil
-}
-
-// keepOwned carries over what the server alone decides. Deletion marks that the
-// body lacks are kept, others are left for validation to refuse.
-func keepOwned(next, old *types.ConfigMap) {
-	dropOwned(next)
-	next.Namespace = old.Namespace
-	next.UID = old.UID
-	next.ResourceVersion = old.ResourceVersion
-	next.CreationTimestamp = old.CreationTimestamp
-	next.Generation = old.Generation
-	if next.DeletionTimestamp == nil {
-		next.DeletionTimestamp = old.DeletionTimestamp
-	}
-	if next.DeletionGracePeriodSeconds == nil {
-		next.DeletionGracePeriodSeconds = old.DeletionGracePeriodSeconds
-	}
-}
-
-// swap stores next in place of the record that it was made from. What changes
-// nothing keeps its version, and an object that only waited for its last
-// finalizer goes away.
-func (s *Server) swap(ctx context.Context, rec store.Record, old, next *types.ConfigMap, o writeOptions) (answer, error) {
-	e, err := types.Encode(next)
-	if err != nil {
-		return answer{}, err
-	}
-	unchanged := objectAnswer(0, e, rec.Revision.String())
-	if o.dryRun {
-		return unchanged, nil
-	}
-	if old.DeletionTimestamp != nil && len(next.Finalizers) == 0 {
-		rev, err := s.commit(ctx, rec.Revision, store.Record{Key: rec.Key, UID: rec.UID, Deleted: true, Meta: o.meta})
-		return written(unchanged, rev), err
-	}
-	if bytes.Equal(e.Value, rec.Value) {
-		return unchanged, nil
-	}
-	rev, err := s.commit(ctx, rec.Revision, recordOf(rec.Key, next, e, o.meta))
-	if err != nil {
-		return answer{}, err
-	}
-	return written(objectAnswer(0, e, rev.String()), rev), nil
+func isHelmRelease(o types.Object) bool {
+	_, isConfigMap := o.(*types.ConfigMap)
+	return isConfigMap && strings.HasPrefix(o.GetName(), "sh.helm.release.v1.") && o.GetLabels()["owner"] == "helm"
 }

@@ -57,7 +57,7 @@ func TestDecode(t *testing.T) {
 		{"time", "application/json", `{"metadata":{"name":"flags","creationTimestamp":"yesterday"}}`, nil, "parsing time"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			cm, problems, err := types.Decode([]byte(c.body), c.media)
+			cm, problems, err := decodeConfigMap([]byte(c.body), c.media)
 			if c.refused != "" {
 				if !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), c.refused) {
 					t.Fatalf("got error %v, want BadRequest with %q", err, c.refused)
@@ -91,7 +91,7 @@ func TestDecodeProtobuf(t *testing.T) {
 		return append([]byte("k8s\x00"), body...)
 	}
 	want := &types.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "flags"}, Data: map[string]string{"mode": "blue"}}
-	cm, _, err := types.Decode(wrap("ConfigMap", want), types.MediaProtobuf)
+	cm, _, err := decodeConfigMap(wrap("ConfigMap", want), types.MediaProtobuf)
 	if err != nil || cm.Name != "flags" || cm.Data["mode"] != "blue" || cm.Kind != "ConfigMap" {
 		t.Errorf("got %+v, %v", cm, err)
 	}
@@ -104,14 +104,14 @@ func TestDecodeProtobuf(t *testing.T) {
 		"other kind": wrap("Secret", want), "empty": nil, "JSON": []byte("{}"), "no envelope": []byte("k8s\x00\xff\xff"),
 		"cut off": wrap("ConfigMap", want)[:20],
 	} {
-		if _, _, err := types.Decode(body, types.MediaProtobuf); !apierrors.IsBadRequest(err) {
+		if _, _, err := decodeConfigMap(body, types.MediaProtobuf); !apierrors.IsBadRequest(err) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
 }
 
 func TestDecodeRefusesOtherMediaTypes(t *testing.T) {
-	_, _, err := types.Decode([]byte("{}"), "text/plain")
+	_, _, err := decodeConfigMap([]byte("{}"), "text/plain")
 	if !apierrors.IsUnsupportedMediaType(err) {
 		t.Errorf("got %v", err)
 	}
@@ -138,7 +138,7 @@ func TestEncodedLeavesOutTypeAndVersion(t *testing.T) {
 		},
 		Data: map[string]string{"mode": "<blue>"},
 	}
-	e, err := types.Encode(cm)
+	e, err := types.ConfigMaps.Encode(cm)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,14 +170,14 @@ func TestEncodedLeavesOutTypeAndVersion(t *testing.T) {
 }
 
 func TestEncodedWhereTheVersionIsMetadatasLastMember(t *testing.T) {
-	e, err := types.Encode(&types.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "flags"}})
+	e, err := types.ConfigMaps.Encode(&types.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "flags"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := string(e.AppendItem(nil, "42")); got != `{"metadata":{"resourceVersion":"42","name":"flags"}}` {
 		t.Errorf("item %s", got)
 	}
-	if _, err := types.Encode(&types.ConfigMap{}); err == nil {
+	if _, err := types.ConfigMaps.Encode(&types.ConfigMap{}); err == nil {
 		t.Error("an object without a name was encoded")
 	}
 }
@@ -235,7 +235,7 @@ func FuzzDecode(f *testing.F) {
 		if media == types.MediaProtobuf {
 			body = append([]byte("k8s\x00"), body...)
 		}
-		cm, _, err := types.Decode(body, media)
+		cm, _, err := decodeConfigMap(body, media)
 		if err != nil {
 			if !apierrors.IsBadRequest(err) {
 				t.Fatalf("refused with %v", err)
@@ -245,18 +245,18 @@ func FuzzDecode(f *testing.F) {
 		if cm.Name == "" {
 			return
 		}
-		first, err := types.Encode(cm)
+		first, err := types.ConfigMaps.Encode(cm)
 		if err != nil {
 			t.Skip() // no JSON can be made of it, such as a year beyond 9999
 		}
-		again, problems, err := types.Decode(first.AppendObject(nil, "7"), types.MediaJSON)
+		again, problems, err := decodeConfigMap(first.AppendObject(nil, "7"), types.MediaJSON)
 		if err != nil || len(problems) > 0 {
 			t.Fatalf("what was encoded is refused: %v %q", err, problems)
 		}
 		if again.ResourceVersion != "7" {
 			t.Fatalf("version %q", again.ResourceVersion)
 		}
-		second, err := types.Encode(again)
+		second, err := types.ConfigMaps.Encode(again)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -264,4 +264,12 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("encoded\n%s\nthen\n%s", first.Value, second.Value)
 		}
 	})
+}
+
+func decodeConfigMap(body []byte, mediaType string) (*types.ConfigMap, []string, error) {
+	o, problems, err := types.ConfigMaps.Decode(body, mediaType)
+	if err != nil {
+		return nil, nil, err
+	}
+	return o.(*types.ConfigMap), problems, nil
 }

@@ -2,6 +2,7 @@ package types
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,31 +24,27 @@ const (
 // MediaTypes are those that Decode reads.
 var MediaTypes = []string{MediaJSON, MediaYAML, MediaProtobuf}
 
-// Decode reads a ConfigMap from a request body. It is strict about what it
-// accepts: one JSON value or one YAML document, field names in their exact
-// case, strings where strings belong. kind and apiVersion may be absent, but
-// not different.
+// Decode reads an object of this type from a request body. It is strict about
+// what it accepts: one JSON value or one YAML document, field names in their
+// exact case, strings where strings belong. kind and apiVersion may be absent,
+// but not different.
 //
 // Unknown and duplicate fields are dropped and told in problems, for the
 // caller to warn about or to refuse with StrictDecoding; MaxProblems of them at
 // most. Text that is not UTF-8 is refused. The error is a *StatusError
 // with reason BadRequest or UnsupportedMediaType.
-func Decode(body []byte, mediaType string) (cm *ConfigMap, problems []string, err error) {
-	cm = &ConfigMap{}
-	problems, err = decode(body, mediaType, cm, Kind, checkType)
+func (r *Resource) Decode(body []byte, mediaType string) (o Object, problems []string, err error) {
+	o = r.New()
+	problems, err = decode(body, mediaType, o, r.Kind, r.checkType)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := checkTimes(cm); err != nil {
+	if err := r.checkTimes(o); err != nil {
 		return nil, nil, err
 	}
-	cm.Kind, cm.APIVersion = Kind, APIVersion
-	for key, value := range cm.BinaryData {
-		if value == nil {
-			cm.BinaryData[key] = []byte{} // as null is "" in data: it would be written as null
-		}
-	}
-	return cm, problems, nil
+	o.GetObjectKind().SetGroupVersionKind(r.GroupVersionKind())
+	r.fillIn(o)
+	return o, problems, nil
 }
 
 // MaxProblems is how many problems Decode tells. Where it tells that many, there
@@ -56,17 +53,18 @@ const MaxProblems = 100
 
 // checkTimes refuses timestamps that can be read, but not written so that they
 // can be read again: a zone can move a time out of the years that RFC 3339 has.
-func checkTimes(cm *ConfigMap) error {
+func (r *Resource) checkTimes(o Object) error {
+	created := o.GetCreationTimestamp()
 	times := map[string]*metav1.Time{
-		"metadata.creationTimestamp": &cm.CreationTimestamp,
-		"metadata.deletionTimestamp": cm.DeletionTimestamp,
+		"metadata.creationTimestamp": &created,
+		"metadata.deletionTimestamp": o.GetDeletionTimestamp(),
 	}
-	for i, m := range cm.ManagedFields {
+	for i, m := range o.GetManagedFields() {
 		times[fmt.Sprintf("metadata.managedFields[%d].time", i)] = m.Time
 	}
 	for path, t := range times {
 		if t != nil && (t.UTC().Year() < 0 || t.UTC().Year() > 9999) {
-			return BadRequest(unhandled(Kind, APIVersion, Kind, path+": the year is not within 0000 and 9999"))
+			return BadRequest(unhandled(r.Kind, APIVersion, r.Kind, path+": the year is not within 0000 and 9999"))
 		}
 	}
 	return nil
@@ -91,18 +89,12 @@ type typeMeta struct {
 }
 
 // checkType refuses bodies that say that they are something else.
-func checkType(t typeMeta) error {
-	if (t.Kind == "" || t.Kind == Kind) && (t.APIVersion == "" || t.APIVersion == APIVersion) {
+func (r *Resource) checkType(t typeMeta) error {
+	if (t.Kind == "" || t.Kind == r.Kind) && (t.APIVersion == "" || t.APIVersion == APIVersion) {
 		return nil
 	}
-	kind, version := t.Kind, t.APIVersion
-	if kind == "" {
-		kind = Kind
-	}
-	if version == "" {
-		version = APIVersion
-	}
-	return BadRequest(unhandled(kind, version, Kind, fmt.Sprintf("this path takes kind %s of apiVersion %s only", Kind, APIVersion)))
+	return BadRequest(unhandled(cmp.Or(t.Kind, r.Kind), cmp.Or(t.APIVersion, APIVersion), r.Kind,
+		fmt.Sprintf("this path takes kind %s of apiVersion %s only", r.Kind, APIVersion)))
 }
 
 func decode(body []byte, mediaType string, into any, kind string, check func(typeMeta) error) ([]string, error) {

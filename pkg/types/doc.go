@@ -9,12 +9,12 @@
 // that is strict about what it takes and encoding that a store can keep
 // (configmap.go), and the history of an object (history.go).
 //
-//	cm, warnings, err := types.Decode(body, types.MediaJSON)
+//	o, warnings, err := types.ConfigMaps.Decode(body, types.MediaJSON)
 //	if err != nil {
 //		return err // a *errors.StatusError, ready to be sent
 //	}
 //	if errs := types.ValidateConfigMap(cm); len(errs) > 0 {
-//		return types.Invalid(cm.Name, errs)
+//		return types.ConfigMaps.Invalid(cm.Name, errs)
 //	}
 //
 // The package imports no other package of this project.

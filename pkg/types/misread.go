@@ -13,7 +13,7 @@ import (
 // update must be refused and not only warned about: an update replaces the whole
 // object, so that a field whose name is written in another case erases what is
 // stored under the right one, and a repeated field leaves open which was meant.
-func MisreadUpdate(problems []string) []string {
+func (r *Resource) MisreadUpdate(problems []string) []string {
 	var found []string
 	for _, p := range problems {
 		path, repeated := problemPath(p)
@@ -21,7 +21,7 @@ func MisreadUpdate(problems []string) []string {
 		nested = nested && top == "metadata"
 		switch {
 		case repeated && (path == top || nested && !strings.ContainsAny(rest, ".[")),
-			!repeated && path == top && misspelt(reflect.TypeFor[ConfigMap](), path, 0),
+			!repeated && path == top && misspelt(r.object, path, 0),
 			!repeated && nested && misspelt(reflect.TypeFor[metav1.ObjectMeta](), rest, 0):
 			found = append(found, p)
 		}

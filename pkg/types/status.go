@@ -31,8 +31,8 @@ func failure(code int, reason metav1.StatusReason, message string, details *meta
 }
 
 // about are the details of a refusal that concerns one object.
-func about(name string) *metav1.StatusDetails {
-	return &metav1.StatusDetails{Name: name, Kind: Resource.Resource}
+func (r *Resource) about(name string) *metav1.StatusDetails {
+	return &metav1.StatusDetails{Name: name, Kind: r.Plural}
 }
 
 // generic are the details of a refusal that concerns no object. Kubernetes
@@ -40,8 +40,8 @@ func about(name string) *metav1.StatusDetails {
 func generic() *metav1.StatusDetails { return &metav1.StatusDetails{} }
 
 // Deleted is the Status of a deletion that was done.
-func Deleted(name string, uid types.UID) *Status {
-	details := about(name)
+func (r *Resource) Deleted(name string, uid types.UID) *Status {
+	details := r.about(name)
 	details.UID = uid
 	return &metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
@@ -50,36 +50,36 @@ func Deleted(name string, uid types.UID) *Status {
 	}
 }
 
-// NotFound says that there is no such ConfigMap.
-func NotFound(name string) *StatusError {
+// NotFound says that there is no such object.
+func (r *Resource) NotFound(name string) *StatusError {
 	return failure(http.StatusNotFound, metav1.StatusReasonNotFound,
-		fmt.Sprintf("%s %q not found", Resource, name), about(name))
+		fmt.Sprintf("%s %q not found", r.Plural, name), r.about(name))
 }
 
-// VersionNotFound says that the ConfigMap never had this version.
-func VersionNotFound(name, version string) *StatusError {
+// VersionNotFound says that the object never had this version.
+func (r *Resource) VersionNotFound(name, version string) *StatusError {
 	return failure(http.StatusNotFound, metav1.StatusReasonNotFound,
-		fmt.Sprintf("%s %q has no resourceVersion %s; its history lists the versions that it has", Resource, name, version),
-		about(name))
+		fmt.Sprintf("%s %q has no resourceVersion %s; its history lists the versions that it has", r.Plural, name, version),
+		r.about(name))
 }
 
-// VersionDeleted says that this version is the deletion of the ConfigMap.
-func VersionDeleted(name, version string) *StatusError {
+// VersionDeleted says that this version is the deletion of the object.
+func (r *Resource) VersionDeleted(name, version string) *StatusError {
 	return failure(http.StatusNotFound, metav1.StatusReasonNotFound,
-		fmt.Sprintf("%s %q was deleted in resourceVersion %s; read the version before it in its history", Resource, name, version),
-		about(name))
+		fmt.Sprintf("%s %q was deleted in resourceVersion %s; read the version before it in its history", r.Plural, name, version),
+		r.about(name))
 }
 
 // AlreadyExists refuses to create what is there.
-func AlreadyExists(name string) *StatusError {
+func (r *Resource) AlreadyExists(name string) *StatusError {
 	return failure(http.StatusConflict, metav1.StatusReasonAlreadyExists,
-		fmt.Sprintf("%s %q already exists", Resource, name), about(name))
+		fmt.Sprintf("%s %q already exists", r.Plural, name), r.about(name))
 }
 
 // BeingDeleted refuses to create what is there, but about to go.
-func BeingDeleted(name string) *StatusError {
+func (r *Resource) BeingDeleted(name string) *StatusError {
 	return failure(http.StatusConflict, metav1.StatusReasonAlreadyExists,
-		fmt.Sprintf("object is being deleted: %s %q already exists", Resource, name), about(name))
+		fmt.Sprintf("object is being deleted: %s %q already exists", r.Plural, name), r.about(name))
 }
 
 // conflict words a Conflict on what (a resource or a kind) as Kubernetes does.
@@ -90,27 +90,27 @@ func conflict(what, name, message string) *StatusError {
 }
 
 // VersionConflict refuses a write that was made from an older version.
-func VersionConflict(name, sent, current string) *StatusError {
-	return conflict(Resource.Resource, name,
+func (r *Resource) VersionConflict(name, sent, current string) *StatusError {
+	return conflict(r.Plural, name,
 		fmt.Sprintf("the object has been modified; sent resourceVersion %s, current %s", sent, current))
 }
 
 // UIDMismatch refuses a write that was made from another object of that name.
-func UIDMismatch(name string, sent, current types.UID) *StatusError {
-	return conflict(Resource.Resource, name, fmt.Sprintf(
+func (r *Resource) UIDMismatch(name string, sent, current types.UID) *StatusError {
+	return conflict(r.Plural, name, fmt.Sprintf(
 		"UID is immutable; sent %s, current %s: the object was deleted and made anew since it was read", sent, current))
 }
 
 // UIDPrecondition refuses a deletion whose precondition names another uid.
-func UIDPrecondition(name string, sent, current types.UID) *StatusError {
-	return conflict(Kind, name, fmt.Sprintf("the UID in the precondition (%s) does not match the UID in record (%s). "+
+func (r *Resource) UIDPrecondition(name string, sent, current types.UID) *StatusError {
+	return conflict(r.Kind, name, fmt.Sprintf("the UID in the precondition (%s) does not match the UID in record (%s). "+
 		"The object might have been deleted and then recreated", sent, current))
 }
 
 // VersionPrecondition refuses a deletion whose precondition names another
 // version.
-func VersionPrecondition(name, sent, current string) *StatusError {
-	return conflict(Kind, name, fmt.Sprintf(
+func (r *Resource) VersionPrecondition(name, sent, current string) *StatusError {
+	return conflict(r.Kind, name, fmt.Sprintf(
 		"the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). "+
 			"The object might have been modified", sent, current))
 }
@@ -144,13 +144,13 @@ func BadVersion(path, version string) *StatusError {
 
 // StrictDecoding refuses a body with unknown or duplicate fields, where the
 // client asked for it with fieldValidation=Strict.
-func StrictDecoding(problems []string) *StatusError {
-	return BadRequest(unhandled(Kind, APIVersion, Kind, "strict decoding error: "+strings.Join(problems, ", ")))
+func (r *Resource) StrictDecoding(problems []string) *StatusError {
+	return BadRequest(unhandled(r.Kind, APIVersion, r.Kind, "strict decoding error: "+strings.Join(problems, ", ")))
 }
 
-// Invalid refuses a ConfigMap that breaks the rules of ValidateConfigMap.
-func Invalid(name string, errs field.ErrorList) *StatusError {
-	return invalid(schema.GroupKind{Kind: Kind}, name, errs)
+// Invalid refuses an object that breaks the rules of Validate.
+func (r *Resource) Invalid(name string, errs field.ErrorList) *StatusError {
+	return invalid(schema.GroupKind{Kind: r.Kind}, name, errs)
 }
 
 // InvalidOptions refuses request parameters, as the options type of
@@ -258,10 +258,10 @@ func Expired(message string) *StatusError {
 	return failure(http.StatusGone, metav1.StatusReasonExpired, message, nil)
 }
 
-// VersionExpired says that this version of a ConfigMap is no longer kept.
-func VersionExpired(name, version, oldest string) *StatusError {
+// VersionExpired says that this version of an object is no longer kept.
+func (r *Resource) VersionExpired(name, version, oldest string) *StatusError {
 	return Expired(fmt.Sprintf("%s %q is no longer kept at resourceVersion %s; the oldest version of it that is kept is %s",
-		Resource, name, version, oldest))
+		r.Plural, name, version, oldest))
 }
 
 // Internal is a failure of the server itself. Its cause is for the log and

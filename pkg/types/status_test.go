@@ -21,23 +21,23 @@ func TestEveryRefusalIsAStatus(t *testing.T) {
 		is      func(error) bool // apimachinery's predicate
 		message string           // part of it
 	}{
-		{"not found", types.NotFound("flags"), 404, "NotFound", apierrors.IsNotFound, `configmaps "flags" not found`},
-		{"version not found", types.VersionNotFound("flags", "7"), 404, "NotFound", apierrors.IsNotFound, "no resourceVersion 7"},
-		{"version deleted", types.VersionDeleted("flags", "7"), 404, "NotFound", apierrors.IsNotFound, "deleted in resourceVersion 7"},
-		{"exists", types.AlreadyExists("flags"), 409, "AlreadyExists", apierrors.IsAlreadyExists, `configmaps "flags" already exists`},
-		{"being deleted", types.BeingDeleted("flags"), 409, "AlreadyExists", apierrors.IsAlreadyExists, "object is being deleted: configmaps"},
-		{"stale version", types.VersionConflict("flags", "1", "2"), 409, "Conflict", apierrors.IsConflict,
+		{"not found", types.ConfigMaps.NotFound("flags"), 404, "NotFound", apierrors.IsNotFound, `configmaps "flags" not found`},
+		{"version not found", types.ConfigMaps.VersionNotFound("flags", "7"), 404, "NotFound", apierrors.IsNotFound, "no resourceVersion 7"},
+		{"version deleted", types.ConfigMaps.VersionDeleted("flags", "7"), 404, "NotFound", apierrors.IsNotFound, "deleted in resourceVersion 7"},
+		{"exists", types.ConfigMaps.AlreadyExists("flags"), 409, "AlreadyExists", apierrors.IsAlreadyExists, `configmaps "flags" already exists`},
+		{"being deleted", types.ConfigMaps.BeingDeleted("flags"), 409, "AlreadyExists", apierrors.IsAlreadyExists, "object is being deleted: configmaps"},
+		{"stale version", types.ConfigMaps.VersionConflict("flags", "1", "2"), 409, "Conflict", apierrors.IsConflict,
 			`Operation cannot be fulfilled on configmaps "flags": the object has been modified; sent resourceVersion 1, current 2`},
-		{"other uid", types.UIDMismatch("flags", "u1", "u2"), 409, "Conflict", apierrors.IsConflict, "UID is immutable"},
-		{"uid precondition", types.UIDPrecondition("flags", "u1", "u2"), 409, "Conflict", apierrors.IsConflict, `on ConfigMap "flags"`},
-		{"version precondition", types.VersionPrecondition("flags", "1", "2"), 409, "Conflict", apierrors.IsConflict, "(1) does not match"},
+		{"other uid", types.ConfigMaps.UIDMismatch("flags", "u1", "u2"), 409, "Conflict", apierrors.IsConflict, "UID is immutable"},
+		{"uid precondition", types.ConfigMaps.UIDPrecondition("flags", "u1", "u2"), 409, "Conflict", apierrors.IsConflict, `on ConfigMap "flags"`},
+		{"version precondition", types.ConfigMaps.VersionPrecondition("flags", "1", "2"), 409, "Conflict", apierrors.IsConflict, "(1) does not match"},
 		{"create with version", types.CreateSetsVersion(), 400, "BadRequest", apierrors.IsBadRequest, "create cannot set resourceVersion"},
 		{"update without version", types.UpdateNeedsVersion(), 400, "BadRequest", apierrors.IsBadRequest, "update requires metadata.resourceVersion"},
 		{"name mismatch", types.NameMismatch(), 400, "BadRequest", apierrors.IsBadRequest, "metadata.name does not match the URL"},
 		{"namespace mismatch", types.NamespaceMismatch(), 400, "BadRequest", apierrors.IsBadRequest, "namespace of the provided object"},
 		{"bad version", types.BadVersion("metadata.resourceVersion", "abc"), 400, "BadRequest", apierrors.IsBadRequest, `"abc"`},
-		{"strict", types.StrictDecoding([]string{`unknown field "x"`}), 400, "BadRequest", apierrors.IsBadRequest, "strict decoding error"},
-		{"invalid", types.Invalid("flags", invalid), 422, "Invalid", apierrors.IsInvalid, `ConfigMap "flags" is invalid`},
+		{"strict", types.ConfigMaps.StrictDecoding([]string{`unknown field "x"`}), 400, "BadRequest", apierrors.IsBadRequest, "strict decoding error"},
+		{"invalid", types.ConfigMaps.Invalid("flags", invalid), 422, "Invalid", apierrors.IsInvalid, `ConfigMap "flags" is invalid`},
 		{"invalid options", types.InvalidOptions("CreateOptions", invalid), 422, "Invalid", apierrors.IsInvalid, "CreateOptions.meta.k8s.io"},
 		{"method", types.MethodNotAllowed(""), 405, "MethodNotAllowed", apierrors.IsMethodNotSupported, "does not allow this method"},
 		{"path", types.UnknownPath(), 404, "NotFound", apierrors.IsNotFound, "could not find the requested resource"},
@@ -53,7 +53,7 @@ func TestEveryRefusalIsAStatus(t *testing.T) {
 		{"timeout", types.Timeout("slow"), 504, "Timeout", apierrors.IsTimeout, "slow"},
 		{"future", types.FutureVersion("9", "2"), 504, "Timeout", apierrors.IsTimeout, "Too large resource version: 9, current: 2"},
 		{"expired", types.Expired("gone"), 410, "Expired", apierrors.IsResourceExpired, "gone"},
-		{"version expired", types.VersionExpired("flags", "1", "5"), 410, "Expired", apierrors.IsResourceExpired, "no longer kept"},
+		{"version expired", types.ConfigMaps.VersionExpired("flags", "1", "5"), 410, "Expired", apierrors.IsResourceExpired, "no longer kept"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := c.err.ErrStatus
@@ -80,7 +80,7 @@ func TestEveryRefusalIsAStatus(t *testing.T) {
 }
 
 func TestDeletedNamesTheObject(t *testing.T) {
-	s := types.Deleted("flags", "u1")
+	s := types.ConfigMaps.Deleted("flags", "u1")
 	if s.Status != "Success" || s.Details.Name != "flags" || s.Details.Kind != "configmaps" || s.Details.UID != "u1" {
 		t.Errorf("got %+v", s)
 	}

@@ -21,14 +21,14 @@ func TestDecodeRefusesWhatIsNoUnicode(t *testing.T) {
 		"\xed\xa0\x80": "byte 0xed at offset 42",
 	} {
 		for _, media := range []string{types.MediaJSON, types.MediaYAML} {
-			_, _, err := types.Decode([]byte(body(value)), media)
+			_, _, err := decodeConfigMap([]byte(body(value)), media)
 			if !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), want) {
 				t.Errorf("%q as %s: got %v, want %s", value, media, err, want)
 			}
 		}
 	}
 	for value, want := range map[string]string{`\ud83d\ude00`: "\U0001f600", `\\ud800`: `\ud800`, "\ufffd": "\ufffd", `\ufffd`: "\ufffd", `\ud800`: "\ufffd", `\u0000`: "\x00"} {
-		cm, _, err := types.Decode([]byte(body(value)), types.MediaJSON)
+		cm, _, err := decodeConfigMap([]byte(body(value)), types.MediaJSON)
 		if err != nil || cm.Data["k"] != want {
 			t.Errorf("%q: got %+v, %v", value, cm, err)
 		}
@@ -72,7 +72,7 @@ func TestDecodeRefusesProtobufThatIsNoUnicode(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, _, err := types.Decode(append([]byte("k8s\x00"), body...), types.MediaProtobuf)
+		got, _, err := decodeConfigMap(append([]byte("k8s\x00"), body...), types.MediaProtobuf)
 		switch {
 		case want == "":
 			if err != nil || len(got.BinaryData["k"]) != 1 || got.BinaryData["empty"] == nil {
@@ -94,7 +94,7 @@ func TestMisread(t *testing.T) {
 		refused []string
 		warned  []string
 	}{
-		{"update", types.MisreadUpdate,
+		{"update", types.ConfigMaps.MisreadUpdate,
 			[]string{unknown("Data"), unknown("BINARYDATA"), unknown("metadata.ResourceVersion"), unknown("metadata.UID"),
 				double("data"), double("metadata"), double("metadata.uid"), double("metadata.labels")},
 			[]string{unknown("spec"), unknown("datum"), unknown("metadata.bogus"), double("data.k"), double("data.a.b"),

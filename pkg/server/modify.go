@@ -1,0 +1,121 @@
+package server
+
+import (
+	"bytes"
+	"context"
+
+	"example.com/cmctl/pkg/server/store"
+	"example.com/cmctl/pkg/types"
+)
+
+// modification is one write to an object that exists: read it, make the next
+// version of it, and swap on exactly the version that was read.
+type modification struct {
+	server  *Server
+	request *request
+	options writeOptions
+	// sent is the version that the client made its write from; empty: any.
+	sent string
+	// make gives what is to take old's place, its managedFields up to date. It
+	// must not change old, and is called again with a newer one if old moved.
+	make func(old types.Object) (types.Object, error)
+}
+
+// run tries until the write is stored or refused. Without a version from the
+// client it is tried again on what was just read: who gave none is not to see
+// the conflicts of others. Such writes to one object queue up, so that each needs
+// one attempt.
+func (m modification) run(ctx context.Context) (answer, error) {
+	r := m.request
+	key := keyOf(r.resource, r.namespace, r.name)
+	if m.sent == "" {
+		leave, err := m.server.queue.enter(ctx, key)
+		if err != nil {
+			return answer{}, err
+		}
+		defer leave()
+	}
+	for {
+		a, err := m.once(ctx)
+		current, conflict := moved(err, key)
+		switch {
+		case !conflict:
+			return a, err
+		case current == 0:
+			return answer{}, r.resource.NotFound(r.name) // deleted meanwhile
+		case m.sent != "":
+			return answer{}, r.resource.VersionConflict(r.name, m.sent, current.String())
+		case ctx.Err() != nil:
+			return answer{}, ctx.Err()
+		}
+	}
+}
+
+// once compares with what is stored and swaps on exactly that version.
+func (m modification) once(ctx context.Context) (answer, error) {
+	r := m.request
+	rec, err := m.server.current(ctx, r.resource, r.namespace, r.name)
+	if err != nil {
+		return answer{}, err
+	}
+	old, err := decoded(r.resource, rec)
+	if err != nil {
+		return answer{}, err
+	}
+	next, err := m.make(old)
+	if err != nil {
+		return answer{}, err
+	}
+	if errs := r.resource.ValidateUpdate(next, old); len(errs) > 0 {
+		return answer{}, r.resource.Invalid(next.GetName(), errs)
+	}
+	return m.server.swap(ctx, r.resource, rec, old, next, m.options)
+}
+
+// keepOwned carries over what the server alone decides. Deletion marks that the
+// body lacks are kept, others are left for validation to refuse.
+func keepOwned(next, old types.Object) {
+	next.SetSelfLink("")
+	next.SetNamespace(old.GetNamespace())
+	next.SetUID(old.GetUID())
+	next.SetResourceVersion(old.GetResourceVersion())
+	next.SetCreationTimestamp(old.GetCreationTimestamp())
+	next.SetGeneration(old.GetGeneration())
+	if next.GetDeletionTimestamp() == nil {
+		next.SetDeletionTimestamp(old.GetDeletionTimestamp())
+	}
+	if next.GetDeletionGracePeriodSeconds() == nil {
+		next.SetDeletionGracePeriodSeconds(old.GetDeletionGracePeriodSeconds())
+	}
+}
+
+// swap stores next in place of the record that it was made from. What changes
+// nothing keeps its version, and an object that only waited for its last
+// finalizer goes away.
+func (s *Server) swap(ctx context.Context, res *types.Resource, rec store.Record, old, next types.Object, o writeOptions) (answer, error) {
+	e, err := res.Encode(next)
+	if err != nil {
+		return answer{}, err
+	}
+	unchanged := objectAnswer(0, e, rec.Revision.String())
+	if o.dryRun {
+		return unchanged, nil
+	}
+	if s.finished(old, next) {
+		rev, err := s.commit(ctx, rec.Revision, store.Record{Key: rec.Key, UID: rec.UID, Deleted: true, Meta: o.meta})
+		return written(unchanged, rev), err
+	}
+	if bytes.Equal(e.Value, rec.Value) {
+		return unchanged, nil
+	}
+	rev, err := s.commit(ctx, rec.Revision, recordOf(rec.Key, next, e, o.meta))
+	if err != nil {
+		return answer{}, err
+	}
+	return written(objectAnswer(0, e, rev.String()), rev), nil
+}
+
+// finished tells that nothing holds an object back any more that is to go.
+func (s *Server) finished(old, next types.Object) bool {
+	return old.GetDeletionTimestamp() != nil && len(next.GetFinalizers()) == 0
+}

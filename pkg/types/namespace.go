@@ -1,0 +1,68 @@
+package types
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Namespace is Kubernetes' own type.
+type Namespace = corev1.Namespace
+
+// NewNamespace is a namespace as a create makes it from nothing but its name.
+func NewNamespace(name string) *Namespace {
+	ns := Namespaces.New().(*Namespace)
+	ns.Name = name
+	prepareNamespace(ns)
+	return ns
+}
+
+// prepareNamespace gives a new namespace what each has in Kubernetes: the label
+// with its name, the finalizer that lets its contents go first, and the phase.
+func prepareNamespace(ns *Namespace) {
+	nameLabel(ns)
+	if !slices.Contains(ns.Spec.Finalizers, corev1.FinalizerKubernetes) {
+		ns.Spec.Finalizers = append(ns.Spec.Finalizers, corev1.FinalizerKubernetes)
+	}
+	ns.Status = corev1.NamespaceStatus{Phase: corev1.NamespaceActive}
+}
+
+// keepNamespace lets an update change metadata only: phase and finalizers are
+// the server's.
+func keepNamespace(next, old *Namespace) {
+	nameLabel(next)
+	next.Spec.Finalizers = old.Spec.Finalizers
+	next.Status = old.Status
+}
+
+// nameLabel sets the label that is no client's to change.
+func nameLabel(ns *Namespace) {
+	if ns.Name == "" {
+		return
+	}
+	ns.Labels = maps.Clone(ns.Labels)
+	if ns.Labels == nil {
+		ns.Labels = map[string]string{}
+	}
+	ns.Labels[corev1.LabelMetadataName] = ns.Name
+}
+
+func validateNamespace(ns *Namespace) field.ErrorList {
+	errs := apivalidation.ValidateObjectMeta(&ns.ObjectMeta, false, apivalidation.ValidateNamespaceName, field.NewPath("metadata"))
+	for i, name := range ns.Spec.Finalizers {
+		path := field.NewPath("spec", "finalizers").Index(i)
+		for _, message := range validation.IsQualifiedName(string(name)) {
+			errs = append(errs, field.Invalid(path, name, message))
+		}
+	}
+	return errs
+}
+
+func validateNamespaceUpdate(next, old *Namespace) field.ErrorList {
+	errs := apivalidation.ValidateObjectMetaUpdate(&next.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
+	return distinct(append(errs, validateNamespace(next)...))
+}
