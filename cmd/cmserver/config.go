@@ -29,6 +29,7 @@ type config struct {
 	InMemory         bool          `mapstructure:"in-memory"`
 	InitialVersion   int64         `mapstructure:"initial-version"`
 	UnconditionalPut string        `mapstructure:"unconditional-put"`
+	StrictNamespaces bool          `mapstructure:"strict-namespaces"`
 	InlineValueSize  int           `mapstructure:"inline-value-size"`
 	HistoryLimit     int           `mapstructure:"history-limit"`
 	RequestTimeout   time.Duration `mapstructure:"request-timeout"`
@@ -49,6 +50,7 @@ func addFlags(f *pflag.FlagSet) {
 	f.Int64("initial-version", 0, "`N` is the first resourceVersion of a new store (default 1; in memory a random one)")
 	f.String("unconditional-put", string(server.PutNever),
 		"whether a PUT without resourceVersion is let through: `never|helm|always` (helm: for Helm's release records)")
+	f.Bool("strict-namespaces", false, "refuse objects in a namespace that was not created before, as Kubernetes does")
 	f.Int("inline-value-size", 4096, "`BYTES` up to which objects are held in memory; larger ones are read from disk")
 	f.Int("history-limit", 10, "`N` versions of each object that are kept at least")
 	f.Duration("request-timeout", server.DefaultRequestTimeout, "how long one request may take")

@@ -158,9 +158,14 @@ func (c config) serveOn(ctx context.Context, listener net.Listener, st store.Sto
 		Store:            st,
 		Logger:           log,
 		UnconditionalPut: server.UnconditionalPut(c.UnconditionalPut),
+		StrictNamespaces: c.StrictNamespaces,
 		RequestTimeout:   c.RequestTimeout,
 		Version:          versionInfo(),
 	})
+	if err := api.Start(ctx); err != nil {
+		return err
+	}
+	defer api.Stop()
 	hs := &http.Server{
 		Handler:           api.Handler(),
 		ReadHeaderTimeout: headerTimeout,

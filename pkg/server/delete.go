@@ -180,6 +180,9 @@ func (d *deletion) once(ctx context.Context, res *types.Resource, namespace, nam
 	if err := d.check(res, meta); err != nil {
 		return answer{}, err
 	}
+	if res == types.Namespaces {
+		return d.terminate(ctx, rec)
+	}
 	if finalizers := d.finalizers(meta); len(finalizers) > 0 {
 		return d.mark(ctx, res, rec, finalizers)
 	}

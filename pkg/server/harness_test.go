@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/cmctl/pkg/server"
@@ -31,6 +32,7 @@ const (
 // api is a server under test, over a store in memory.
 type api struct {
 	t      testing.TB
+	server *server.Server
 	store  store.Store // as the server sees it
 	url    string
 	client *http.Client
@@ -50,7 +52,8 @@ func over(wrap func(store.Store) store.Store) option {
 	return func(o *server.Options) { o.Store = wrap(o.Store) }
 }
 
-// start serves a new store whose first version is 1.
+// start serves a new store whose first version is 1. The server's Start is left
+// out, so that the version is a test's own; begin calls it.
 func start(t testing.TB, options ...option) *api {
 	t.Helper()
 	st, err := local.Open(local.Options{InMemory: true, InitialVersion: 1})
@@ -62,14 +65,26 @@ func start(t testing.TB, options ...option) *api {
 	for _, change := range options {
 		change(&o)
 	}
-	hs := httptest.NewServer(server.New(o).Handler())
+	srv := server.New(o)
+	hs := httptest.NewServer(srv.Handler())
 	t.Cleanup(func() {
 		hs.Close()
+		srv.Stop()
 		if err := st.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return &api{t: t, store: o.Store, url: hs.URL, client: hs.Client(), noon: noon}
+	return &api{t: t, server: srv, store: o.Store, url: hs.URL, client: hs.Client(), noon: noon}
+}
+
+// begin is start with the server's Start. Version 1 are the system's namespaces.
+func begin(t testing.TB, options ...option) *api {
+	t.Helper()
+	a := start(t, options...)
+	if err := a.server.Start(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	return a
 }
 
 // result is an answer, read as whatever it may be.
@@ -80,6 +95,8 @@ type result struct {
 	status metav1.Status
 	object types.ConfigMap
 	list   types.ConfigMapList
+	space  types.Namespace
+	spaces corev1.NamespaceList
 }
 
 // version is the version of the object that was answered.
@@ -121,7 +138,8 @@ func (a *api) try(ctx context.Context, method, path, body string, headers ...str
 	r := result{code: resp.StatusCode, header: resp.Header, body: string(text)}
 	var kind metav1.TypeMeta
 	if json.Unmarshal(text, &kind) == nil {
-		into := map[string]any{"Status": &r.status, "ConfigMap": &r.object, "ConfigMapList": &r.list}[kind.Kind]
+		into := map[string]any{"Status": &r.status, "ConfigMap": &r.object, "ConfigMapList": &r.list,
+			"Namespace": &r.space, "NamespaceList": &r.spaces}[kind.Kind]
 		if into != nil {
 			_ = json.Unmarshal(text, into)
 		}
@@ -206,3 +224,6 @@ func hook(t testing.TB, options ...option) (*api, *hooked) {
 	a := start(t, append(options, over(func(s store.Store) store.Store { h.Store = s; return h }))...)
 	return a, h
 }
+
+// named is the body of an object with nothing but a name.
+func named(name string) string { return `{"metadata":{"name":"` + name + `"}}` }

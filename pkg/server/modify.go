@@ -101,7 +101,7 @@ func (s *Server) swap(ctx context.Context, res *types.Resource, rec store.Record
 	if o.dryRun {
 		return unchanged, nil
 	}
-	if s.finished(old, next) {
+	if finished(old, next) {
 		rev, err := s.commit(ctx, rec.Revision, store.Record{Key: rec.Key, UID: rec.UID, Deleted: true, Meta: o.meta})
 		return written(unchanged, rev), err
 	}
@@ -113,9 +113,4 @@ func (s *Server) swap(ctx context.Context, res *types.Resource, rec store.Record
 		return answer{}, err
 	}
 	return written(objectAnswer(0, e, rev.String()), rev), nil
-}
-
-// finished tells that nothing holds an object back any more that is to go.
-func (s *Server) finished(old, next types.Object) bool {
-	return old.GetDeletionTimestamp() != nil && len(next.GetFinalizers()) == 0
 }

@@ -15,7 +15,6 @@ func TestRefusals(t *testing.T) {
 		uid2   = "22222222-2222-4222-8222-222222222222"
 	)
 	yamlBody := []string{"Content-Type", "application/yaml"}
-	named := func(name string) string { return `{"metadata":{"name":"` + name + `"}}` }
 	for _, c := range []struct {
 		name, method, path, body string
 		headers                  []string

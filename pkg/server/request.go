@@ -260,10 +260,13 @@ func (s *Server) meta(r *request, verb, manager string) (store.Meta, error) {
 	return store.Meta{
 		Verb:    verb,
 		Manager: manager,
-		Time:    s.clock().UTC().Truncate(time.Millisecond),
+		Time:    s.now(),
 		WriteID: id,
 	}, nil
 }
+
+// now is the time as it is kept with a write.
+func (s *Server) now() time.Time { return s.clock().UTC().Truncate(time.Millisecond) }
 
 // defaultManager names the field manager of a client that names none: the part
 // of its User-Agent before the first slash, as in Kubernetes.

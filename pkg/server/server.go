@@ -11,8 +11,10 @@
 package server
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/version"
@@ -58,12 +60,15 @@ type Options struct {
 	MaxInFlight int
 	// RequestTimeout limits how long one request may take.
 	RequestTimeout time.Duration
+	// StrictNamespaces refuses to create objects in a namespace that was not
+	// created before. Otherwise the first object makes its namespace.
+	StrictNamespaces bool
 	// Version is what /version answers.
 	Version version.Info
 }
 
 // Server answers the API. It is made by New and may be used by any number of
-// goroutines; it starts none of its own.
+// goroutines.
 type Server struct {
 	store    store.Store
 	log      *slog.Logger
@@ -72,6 +77,9 @@ type Server struct {
 	handler  http.Handler
 	inFlight chan struct{} // one token a running request; full: 429
 	queue    queue         // of writes that name no version
+
+	cancel     context.CancelFunc // ends background; nil before Start
+	background sync.WaitGroup
 }
 
 // New makes a Server that is ready to serve.
@@ -103,6 +111,27 @@ func New(o Options) *Server {
 	}
 	s.handler = s.recoverPanics(s.identify(s.bound(s.limit(s.checkPath(s.routes())))))
 	return s
+}
+
+// Start makes the namespaces that must be there, and begins the work that no
+// request waits for: emptying deleted namespaces. It is called once, before the
+// first request, and returns when the store has what it needs. Stop ends it.
+func (s *Server) Start(ctx context.Context) error {
+	if err := s.prepareNamespaces(ctx); err != nil {
+		return err
+	}
+	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	s.cancel = cancel
+	s.background.Go(func() { (&reaper{server: s}).run(background) })
+	return nil
+}
+
+// Stop ends what Start began, and waits for it. The store must still be open.
+func (s *Server) Stop() {
+	if s.cancel != nil {
+		s.cancel()
+	}
+	s.background.Wait()
 }
 
 // Handler is the whole API.

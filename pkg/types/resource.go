@@ -53,7 +53,7 @@ var ConfigMaps = &Resource{
 var Namespaces = &Resource{
 	Plural: "namespaces", Singular: "namespace", Kind: "Namespace", ListKind: "NamespaceList", ShortNames: []string{"ns"},
 	object: reflect.TypeFor[corev1.Namespace](), list: reflect.TypeFor[corev1.NamespaceList](),
-	fillIn:        func(Object) {},
+	fillIn:        func(o Object) { nameLabel(o.(*Namespace)) },
 	prepareCreate: func(o Object) { prepareNamespace(o.(*Namespace)) },
 	prepareUpdate: func(next, old Object) { keepNamespace(next.(*Namespace), old.(*Namespace)) },
 	validate:      func(o Object) field.ErrorList { return validateNamespace(o.(*Namespace)) },

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -113,6 +114,24 @@ func (r *Resource) VersionPrecondition(name, sent, current string) *StatusError 
 	return conflict(r.Kind, name, fmt.Sprintf(
 		"the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). "+
 			"The object might have been modified", sent, current))
+}
+
+// Forbidden refuses what may not be done with this object, whoever asks.
+func (r *Resource) Forbidden(name, why string) *StatusError {
+	return failure(http.StatusForbidden, metav1.StatusReasonForbidden,
+		fmt.Sprintf("%s %q is forbidden: %s", r.Plural, name, why), r.about(name))
+}
+
+// NamespaceTerminating refuses to create an object in a namespace that is being
+// deleted.
+func (r *Resource) NamespaceTerminating(name, namespace string) *StatusError {
+	err := r.Forbidden(name, fmt.Sprintf("unable to create new content in namespace %s because it is being terminated", namespace))
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{
+		Type:    corev1.NamespaceTerminatingCause,
+		Message: fmt.Sprintf("namespace %s is being terminated", namespace),
+		Field:   "metadata.namespace",
+	}}
+	return err
 }
 
 // BadRequest refuses a request that can't be understood.
