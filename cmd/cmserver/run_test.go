@@ -110,8 +110,9 @@ func TestVersionsGoOnAfterARestart(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", "")
 	dir := filepath.Join(t.TempDir(), "data")
 
+	// Version 1 are the system's namespaces.
 	p := launch(t, "--data-dir", dir)
-	if code, version, err := p.send("POST", collection, `{"metadata":{"name":"flags"},"data":{"mode":"blue"}}`); code != 201 || version != "1" {
+	if code, version, err := p.send("POST", collection, `{"metadata":{"name":"flags"},"data":{"mode":"blue"}}`); code != 201 || version != "2" {
 		t.Fatalf("got %d, version %q, %v", code, version, err)
 	}
 	p.end()
@@ -121,10 +122,10 @@ func TestVersionsGoOnAfterARestart(t *testing.T) {
 
 	p = launch(t, "serve", "--data-dir", dir)
 	defer p.end()
-	if code, version, err := p.send("GET", collection+"/flags", ""); code != 200 || version != "1" {
+	if code, version, err := p.send("GET", collection+"/flags", ""); code != 200 || version != "2" {
 		t.Errorf("after the restart: got %d, version %q, %v", code, version, err)
 	}
-	if code, version, err := p.send("POST", collection, `{"metadata":{"name":"more"}}`); code != 201 || version != "2" {
+	if code, version, err := p.send("POST", collection, `{"metadata":{"name":"more"}}`); code != 201 || version != "3" {
 		t.Errorf("got %d, version %q, %v", code, version, err)
 	}
 }
