@@ -77,7 +77,7 @@ func rootCommand(out streams) *cobra.Command {
 	root.AddCommand(serveCommand, &cobra.Command{
 		Use: "version", Short: "Print the version", Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(out.out, "cmserver %s (Kubernetes API %s)\n", release(), versionInfo().GitVersion)
+			_, err := fmt.Fprintf(out.out, "cmserver %s (Kubernetes API %s)\n", release(), server.Version(release()).GitVersion)
 			return err
 		},
 	})
@@ -160,7 +160,7 @@ func (c config) serveOn(ctx context.Context, listener net.Listener, st store.Sto
 		UnconditionalPut: server.UnconditionalPut(c.UnconditionalPut),
 		StrictNamespaces: c.StrictNamespaces,
 		RequestTimeout:   c.RequestTimeout,
-		Version:          versionInfo(),
+		Version:          server.Version(release()),
 	})
 	if err := api.Start(ctx); err != nil {
 		return err
@@ -173,6 +173,7 @@ func (c config) serveOn(ctx context.Context, listener net.Listener, st store.Sto
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
+	hs.RegisterOnShutdown(api.EndWatches)
 	served := make(chan error, 1)
 	go func() { served <- hs.Serve(listener) }()
 	log.Info("listening", "url", "http://"+listener.Addr().String())

@@ -52,6 +52,9 @@ func (s *Server) create(r *request) (answer, error) {
 
 // createObject stores a new object whose name is set.
 func (s *Server) createObject(r *request, o writeOptions, body types.Object) (answer, error) {
+	// No writer owns these: a new object has none.
+	body.SetDeletionTimestamp(nil)
+	body.SetDeletionGracePeriodSeconds(nil)
 	next, err := s.managed(r.resource, nil, body, o)
 	if err != nil {
 		return answer{}, err

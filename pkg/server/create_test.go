@@ -19,8 +19,11 @@ func TestCreateFillsInWhatTheServerDecides(t *testing.T) {
 	if got := o.CreationTimestamp.UTC(); !got.Equal(a.noon.Truncate(1e9)) {
 		t.Errorf("created %s", got)
 	}
-	if o.DeletionTimestamp != nil || o.SelfLink != "" || o.ManagedFields != nil || o.Data["mode"] != "<blue>" {
+	if o.DeletionTimestamp != nil || o.SelfLink != "" || o.Data["mode"] != "<blue>" {
 		t.Errorf("got %+v", o)
+	}
+	if m := o.ManagedFields; len(m) != 1 || m[0].Manager != "Go-http-client" || m[0].Operation != "Update" || !m[0].Time.Equal(&o.CreationTimestamp) {
+		t.Errorf("managed by %+v", m)
 	}
 	for _, absent := range []string{"null", "binaryData", "immutable", "resource_version"} {
 		if strings.Contains(r.body, absent) {

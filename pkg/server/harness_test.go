@@ -177,7 +177,7 @@ func isStatus(t testing.TB, r result, code int, reason, message string) {
 	t.Helper()
 	s := r.status
 	if r.code != code || int(s.Code) != code || string(s.Reason) != reason || s.Status != metav1.StatusFailure ||
-		s.Kind != "Status" || s.APIVersion != "v1" || !strings.Contains(r.body, `"metadata":{`) {
+		s.Kind != "Status" || s.APIVersion != "v1" || !strings.Contains(strings.ReplaceAll(r.body, " ", ""), `"metadata":{`) {
 		t.Errorf("got %d %s, want a Status %d %s", r.code, r.body, code, reason)
 	}
 	if !strings.Contains(s.Message, message) {

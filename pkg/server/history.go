@@ -31,7 +31,7 @@ func (s *Server) history(r *request) (answer, error) {
 	for _, head := range heads {
 		list.Items = append(list.Items, historyEntry(head))
 	}
-	return marshalled(list)
+	return documentAnswer(list)
 }
 
 // heads reads what is kept of an object, newest first, without its data.

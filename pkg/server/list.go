@@ -4,14 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
-	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"example.com/cmctl/pkg/server/store"
 	"example.com/cmctl/pkg/types"
@@ -19,36 +14,27 @@ import (
 
 // list answers GET on a collection.
 func (s *Server) list(r *request) (answer, error) {
-	if wantsWatch(r) {
-		return s.watch(r)
+	o, err := listOptions(r)
+	if err != nil {
+		return answer{}, err
 	}
-	found, err := s.collect(r)
+	if o.Watch {
+		return s.follow(r, o)
+	}
+	found, err := s.find(r, o)
 	if err != nil {
 		return answer{}, err
 	}
 	return found.answer(), nil
 }
 
-// wantsWatch reads the parameter as Kubernetes does: whatever is not 0 or false
-// is true.
-func wantsWatch(r *request) bool {
-	if !r.query.Has("watch") {
-		return false
-	}
-	v := strings.ToLower(r.query.Get("watch"))
-	return v != "0" && v != "false"
-}
-
 // listing is what a list was asked for.
 type listing struct {
-	resource  *types.Resource
-	namespace string
-	labels    labels.Selector
-	fields    fields.Selector
-	limit     int
-	at        store.Revision // 0: now
-	after     store.Key      // where a page goes on
-	paged     bool           // it goes on
+	selection
+	limit int
+	at    store.Revision // 0: now
+	after store.Key      // where a page goes on
+	paged bool           // it goes on
 }
 
 // found is the part of a collection that was asked for.
@@ -62,7 +48,15 @@ type found struct {
 
 // collect reads what a request asks for.
 func (s *Server) collect(r *request) (found, error) {
-	l, err := s.listing(r)
+	o, err := listOptions(r)
+	if err != nil {
+		return found{}, err
+	}
+	return s.find(r, o)
+}
+
+func (s *Server) find(r *request, o *internalversion.ListOptions) (found, error) {
+	l, err := s.listing(r, o)
 	if err != nil {
 		return found{}, err
 	}
@@ -80,7 +74,7 @@ func (s *Server) collect(r *request) (found, error) {
 
 // scan reads the store page by page, all in one state, until enough matches.
 func (s *Server) scan(ctx context.Context, l listing) (found, error) {
-	o := store.ListOptions{Prefix: l.prefix(), After: l.after, At: l.at, Limit: l.chunk()}
+	o := store.ListOptions{Prefix: l.scope(), After: l.after, At: l.at, Limit: l.chunk()}
 	f := found{resource: l.resource, remaining: -1}
 	for {
 		page, err := s.store.List(ctx, o)
@@ -115,11 +109,6 @@ func (s *Server) scan(ctx context.Context, l listing) (found, error) {
 	}
 }
 
-// prefix is where the keys are that can match.
-func (l listing) prefix() store.Key {
-	return prefixOf(l.resource, l.namespace)
-}
-
 // chunk is how many records are read at once: with a selector more than asked
 // for, since few may match.
 func (l listing) chunk() int {
@@ -129,98 +118,35 @@ func (l listing) chunk() int {
 	return l.limit
 }
 
-func (l listing) selects() bool { return !l.labels.Empty() || !l.fields.Empty() }
-
-func (l listing) matches(rec store.Record) bool {
-	if !l.labels.Empty() && !l.labels.Matches(labels.Set(rec.Labels)) {
-		return false
-	}
-	if l.fields.Empty() {
-		return true
-	}
-	namespace, name := splitKey(l.resource, rec.Key)
-	return l.fields.Matches(fields.Set{"metadata.name": name, "metadata.namespace": namespace})
-}
-
-// listing reads the parameters of a list.
-func (s *Server) listing(r *request) (listing, error) {
-	l := listing{resource: r.resource, namespace: r.namespace}
-	limit, err := number(r, "limit")
-	if err != nil {
+// listing makes of the parameters what is to be read.
+func (s *Server) listing(r *request, o *internalversion.ListOptions) (listing, error) {
+	l := listing{}
+	var err error
+	if l.selection, err = selectionOf(r, o); err != nil {
 		return l, err
 	}
-	if _, err := number(r, "timeoutSeconds"); err != nil {
-		return l, err
+	if o.Limit > 0 {
+		l.limit = int(min(o.Limit, 1<<30))
 	}
-	if l.labels, err = labels.Parse(r.query.Get("labelSelector")); err != nil {
-		return l, types.BadRequest(err.Error())
-	}
-	if l.fields, err = fieldSelector(r.query.Get("fieldSelector")); err != nil {
-		return l, types.BadRequest(err.Error())
-	}
-	if err := validateList(r); err != nil {
-		return l, err
-	}
-	if limit > 0 {
-		l.limit = int(min(limit, 1<<30))
-	}
-	if _, pinned := l.fields.RequiresExactMatch("metadata.name"); pinned && l.namespace != "" {
+	if l.pinned() {
 		l.limit = 0 // at most one can match, so there are no pages
 	}
-	return l, s.point(r, &l)
-}
-
-// number reads a parameter that must be a number if it is there.
-func number(r *request, name string) (int64, error) {
-	text := r.query.Get(name)
-	if text == "" {
-		return 0, nil
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return 0, types.BadRequest(err.Error())
-	}
-	return n, nil
-}
-
-func fieldSelector(text string) (fields.Selector, error) {
-	known := func(label, value string) (string, string, error) {
-		if label != "metadata.name" && label != "metadata.namespace" {
-			return "", "", fmt.Errorf("%q is not a known field selector: only %q, %q", label, "metadata.name", "metadata.namespace")
-		}
-		return label, value, nil
-	}
-	return fields.ParseAndTransformSelector(text, known)
-}
-
-func validateList(r *request) error {
-	o := &internalversion.ListOptions{
-		ResourceVersion:      r.query.Get("resourceVersion"),
-		ResourceVersionMatch: metav1.ResourceVersionMatch(r.query.Get("resourceVersionMatch")),
-		Continue:             r.query.Get("continue"),
-	}
-	if r.query.Has("sendInitialEvents") {
-		o.SendInitialEvents = new(bool)
-	}
-	if errs := metainternal.ValidateListOptions(o, true); len(errs) > 0 {
-		return types.InvalidOptions("ListOptions", errs)
-	}
-	return nil
+	return l, s.point(o, &l)
 }
 
 // point finds the state to read: the current one, the one of the first page, or
 // exactly the one that was asked for.
-func (s *Server) point(r *request, l *listing) error {
-	version := r.query.Get("resourceVersion")
+func (s *Server) point(o *internalversion.ListOptions, l *listing) error {
+	version := o.ResourceVersion
 	if version == "0" {
 		l.limit = 0 // as Kubernetes: any state will do, so it comes whole
 		version = ""
 	}
-	if token := r.query.Get("continue"); token != "" {
+	if o.Continue != "" {
 		if version != "" {
 			return types.BadRequest("specifying resource version is not allowed when using continue")
 		}
-		return l.resume(token)
+		return l.resume(o.Continue)
 	}
 	if version == "" {
 		return nil
@@ -229,8 +155,8 @@ func (s *Server) point(r *request, l *listing) error {
 	if err != nil {
 		return types.BadRequest(fmt.Sprintf("invalid resource version: resourceVersion: Invalid value: %q: %v", version, err))
 	}
-	match := r.query.Get("resourceVersionMatch")
-	if match == string(metav1.ResourceVersionMatchExact) || (match == "" && l.limit > 0) {
+	match := o.ResourceVersionMatch
+	if match == metav1.ResourceVersionMatchExact || (match == "" && l.limit > 0) {
 		l.at = rev
 		return nil
 	}

@@ -1,11 +1,27 @@
 package server
 
-import "example.com/cmctl/pkg/types"
+import (
+	"example.com/cmctl/pkg/server/fieldmanager"
+	"example.com/cmctl/pkg/types"
+)
+
+// fieldManagers are one for each resource.
+func fieldManagers() map[*types.Resource]*fieldmanager.Manager {
+	managers := map[*types.Resource]*fieldmanager.Manager{}
+	for _, r := range types.Resources {
+		m, err := fieldmanager.New(r)
+		if err != nil {
+			panic(err) // the schema is part of the program
+		}
+		managers[r] = m
+	}
+	return managers
+}
 
 // managed returns next with its managedFields brought up to date: the fields in
 // which it differs from old belong to the manager that writes. old is nil for a
 // create.
 func (s *Server) managed(res *types.Resource, old, next types.Object, o writeOptions) (types.Object, error) {
-	next.SetManagedFields(nil)
+	s.fields[res].Update(old, next, o.meta.Manager, o.meta.Time)
 	return next, nil
 }

@@ -19,6 +19,7 @@ type requestInfo struct {
 	id      string
 	code    int
 	version string
+	stream  stream // what is still to run, after its head was sent
 }
 
 type infoKey struct{}
@@ -118,6 +119,17 @@ func (s *Server) logAccess(r *http.Request, info *requestInfo, took time.Duratio
 	s.log.LogAttrs(r.Context(), level, "request", attrs...)
 }
 
+// goOn runs a stream when the request that began it is over: outside the limits of
+// requests, and in a context that ends when the client goes.
+func (s *Server) goOn(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(w, r)
+		if stream := infoOf(r).stream; stream != nil {
+			stream.run(r.Context(), w)
+		}
+	})
+}
+
 // limit refuses what comes while as many requests run as may.
 func (s *Server) limit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -181,8 +193,6 @@ func (s *Server) checkPath(next http.Handler) http.Handler {
 
 // refuse answers where there is no verb to return the error.
 func (s *Server) refuse(w http.ResponseWriter, hr *http.Request, err error) {
-	r := &request{http: hr, writer: w, info: infoOf(hr)}
-	// An Accept that can't be met gets its refusal as JSON.
-	r.media, _ = negotiate(hr.Header)
+	r := &request{http: hr, writer: w, info: infoOf(hr), query: hr.URL.Query()}
 	s.respond(w, r, answer{}, err)
 }

@@ -54,11 +54,6 @@ func encoded(res *types.Resource, rec store.Record) types.Encoded {
 	return types.Encoded{Resource: res, Value: rec.Value, VersionAt: rec.VersionAt}
 }
 
-// objectAnswer sends a single object: it copies bytes and marshals nothing.
-func objectAnswer(code int, e types.Encoded, version string) answer {
-	return answer{code: code, json: e.AppendObject(make([]byte, 0, e.Size()), version)}
-}
-
 // current reads the newest version of an object.
 func (s *Server) current(ctx context.Context, res *types.Resource, namespace, name string) (store.Record, error) {
 	if !possible(name) || (res.Namespaced && !possible(namespace)) {

@@ -3,9 +3,9 @@ package server
 import (
 	"encoding/base64"
 	"encoding/json"
-	"strconv"
 	"strings"
 
+	"example.com/cmctl/pkg/server/render"
 	"example.com/cmctl/pkg/server/store"
 	"example.com/cmctl/pkg/types"
 )
@@ -56,31 +56,17 @@ func (s *Server) pageExpired(l listing) error {
 	return err
 }
 
-// answer writes the list: it copies stored bytes and marshals nothing.
+// answer is the list.
 func (f found) answer() answer {
-	size := 256 + len(f.next)
-	for _, rec := range f.records {
-		size += encoded(f.resource, rec).Size() + 1
+	list := render.List{
+		Resource:  f.resource,
+		Version:   f.revision.String(),
+		Continue:  f.next,
+		Remaining: max(f.remaining, 0),
+		Items:     make([]render.Item, len(f.records)),
 	}
-	body := make([]byte, 0, size)
-	body = append(body, `{"kind":"`+f.resource.ListKind+`","apiVersion":"`+types.APIVersion+`","metadata":{"resourceVersion":"`...)
-	body = append(body, f.revision.String()...)
-	body = append(body, '"')
-	if f.next != "" {
-		body = append(body, `,"continue":"`...)
-		body = append(body, f.next...)
-		body = append(body, '"')
-	}
-	if f.remaining > 0 {
-		body = append(body, `,"remainingItemCount":`...)
-		body = strconv.AppendInt(body, int64(f.remaining), 10)
-	}
-	body = append(body, `},"items":[`...)
 	for i, rec := range f.records {
-		if i > 0 {
-			body = append(body, ',')
-		}
-		body = encoded(f.resource, rec).AppendItem(body, rec.Revision.String())
+		list.Items[i] = render.Item{Encoded: encoded(f.resource, rec), Version: rec.Revision.String()}
 	}
-	return answer{json: append(body, ']', '}')}
+	return answer{body: func(r *render.Renderer, form render.Form) ([]byte, error) { return r.List(form, list) }}
 }

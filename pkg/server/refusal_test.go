@@ -127,9 +127,7 @@ func TestRefusals(t *testing.T) {
 		{"match without a version", "GET", collection + "?resourceVersionMatch=Exact", "", nil, 422, "Invalid", "resourceVersionMatch"},
 
 		// What is not served.
-		{"patch", "PATCH", flags, `{"data":{"a":"b"}}`, []string{"Content-Type", "application/merge-patch+json"}, 405, "MethodNotAllowed", "no PATCH"},
-		{"watch", "GET", collection + "?watch=true", "", nil, 405, "MethodNotAllowed", "no watch"},
-		{"watch everywhere", "GET", "/api/v1/configmaps?watch", "", nil, 405, "MethodNotAllowed", "no watch"},
+		{"patch without a type", "PATCH", flags, `{"data":{"a":"b"}}`, nil, 415, "UnsupportedMediaType", "Unsupported Media Type"},
 		{"create by name", "POST", flags, named("flags"), nil, 405, "MethodNotAllowed", "does not allow this method"},
 		{"update a collection", "PUT", collection, put, nil, 405, "MethodNotAllowed", ""},
 		{"create in all namespaces", "POST", "/api/v1/configmaps", object, nil, 405, "MethodNotAllowed", ""},
@@ -148,7 +146,8 @@ func TestRefusals(t *testing.T) {
 		{"NUL in a name", "GET", collection + "/a%00b", "", nil, 404, "NotFound", "not found"},
 		{"unknown Accept", "POST", collection, object, []string{"Accept", "text/html"}, 406, "NotAcceptable", "application/json"},
 		{"any application", "GET", flags, "", []string{"Accept", "application/*"}, 406, "NotAcceptable", "application/yaml"},
-		{"a table only", "GET", flags, "", []string{"Accept", "application/json;as=Table;v=v1;g=meta.k8s.io"}, 406, "NotAcceptable", "only the following"},
+		{"a table in protobuf", "GET", flags, "", []string{"Accept", "application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io"}, 406, "NotAcceptable", "only the following"},
+		{"a list of one object", "PUT", flags, put, []string{"Accept", "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"}, 406, "NotAcceptable", "not a list"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := start(t)

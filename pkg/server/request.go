@@ -19,6 +19,7 @@ import (
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"example.com/cmctl/pkg/server/render"
 	"example.com/cmctl/pkg/server/store"
 	"example.com/cmctl/pkg/types"
 )
@@ -32,8 +33,8 @@ type request struct {
 	namespace string // empty: all namespaces, or none
 	name      string
 	query     url.Values
-	media     string   // what the answer is written as
-	warnings  []string // sent with the answer, whether it is a success or not
+	form      render.Form // what the answer is written as
+	warnings  []string    // sent with the answer, whether it is a success or not
 }
 
 func (r *request) context() context.Context { return r.http.Context() }
@@ -64,10 +65,6 @@ func (s *Server) serve(res *types.Resource, known verbs) http.Handler {
 }
 
 func (s *Server) dispatch(known verbs, r *request) (answer, error) {
-	var err error
-	if r.media, err = negotiate(r.http.Header); err != nil {
-		return answer{}, err
-	}
 	if known == nil {
 		return answer{}, types.UnknownPath()
 	}
@@ -76,13 +73,37 @@ func (s *Server) dispatch(known verbs, r *request) (answer, error) {
 		return answer{}, types.MethodNotAllowed("")
 	}
 	// Query drops what it can't parse. A dropped dryRun would be a write.
+	var err error
 	if r.query, err = url.ParseQuery(r.http.URL.RawQuery); err != nil {
 		return answer{}, types.BadRequest(fmt.Sprintf("the query can't be parsed: %v", err))
+	}
+	if err := r.negotiate(); err != nil {
+		return answer{}, err
 	}
 	if err := checkParameters(r); err != nil {
 		return answer{}, err
 	}
 	return do(r)
+}
+
+// negotiate finds the form of the answer. A write whose answer could not be
+// written is refused before it is made.
+func (r *request) negotiate() error {
+	at, err := render.Document, error(nil)
+	switch {
+	case r.resource == nil || strings.HasSuffix(r.http.URL.Path, historyPath):
+	case r.name == "" && r.http.Method == http.MethodGet:
+		at = render.Collection
+	default:
+		at = render.Object
+	}
+	if r.form, err = render.Negotiate(r.http.Header, r.query, at); err != nil || at != render.Object || r.http.Method == http.MethodGet {
+		return err
+	}
+	if r.name == "" && r.http.Method == http.MethodDelete {
+		return r.form.ForList(r.resource)
+	}
+	return r.form.ForObject(r.resource)
 }
 
 // letters are those of a name: dry-run, dry_run and dryRun[] are all dryRun to

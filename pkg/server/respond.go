@@ -1,9 +1,7 @@
 package server
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -13,21 +11,45 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
+	"example.com/cmctl/pkg/server/render"
 	"example.com/cmctl/pkg/server/store"
 	"example.com/cmctl/pkg/types"
 )
 
-// answer is what a verb gives back when nothing is wrong.
+// answer is what a verb gives back when nothing is wrong. It has a body or is a
+// stream.
 type answer struct {
 	code    int    // 0: 200
-	json    []byte // the body
+	body    body   // writes what is answered
+	stream  stream // takes the connection for as long as it lasts
 	version string // the version that a write made, for the log
 }
 
-// marshalled is an answer that is no stored object.
-func marshalled(v any) (answer, error) {
-	body, err := json.Marshal(v)
-	return answer{json: body}, err
+// body is what is answered, before the form is known that the client wants.
+type body func(*render.Renderer, render.Form) ([]byte, error)
+
+// stream is an answer without an end of its own.
+type stream interface {
+	mediaType() string
+	run(context.Context, http.ResponseWriter)
+}
+
+// documentAnswer is an answer that is no stored object.
+func documentAnswer(v any) (answer, error) {
+	return answer{body: func(r *render.Renderer, f render.Form) ([]byte, error) { return r.Document(f, v) }}, nil
+}
+
+// objectAnswer is a single object.
+func objectAnswer(code int, e types.Encoded, version string) answer {
+	return answer{code: code, body: func(r *render.Renderer, f render.Form) ([]byte, error) {
+		return r.Object(f, render.Item{Encoded: e, Version: version})
+	}}
+}
+
+func statusAnswer(status *metav1.Status) answer {
+	return answer{code: int(status.Code), body: func(r *render.Renderer, f render.Form) ([]byte, error) {
+		return r.Status(f, status)
+	}}
 }
 
 // statusClientGone is logged for requests whose client did not wait for the
@@ -37,55 +59,64 @@ const statusClientGone = 499
 // respond sends an answer or an error. It is the only place where a body of
 // the API is written.
 func (s *Server) respond(w http.ResponseWriter, r *request, a answer, err error) {
+	var text []byte
+	form := r.form
+	if err == nil && a.stream == nil {
+		text, err = a.body(s.render, form)
+	}
 	if err != nil {
 		if errors.Is(err, context.Canceled) && r.context().Err() != nil {
 			r.info.code = statusClientGone
 			// To return without an answer would be to answer 200.
 			panic(http.ErrAbortHandler)
 		}
-		a = s.refusal(w, r, err)
+		form = render.ForError(r.http.Header, r.query)
+		a, text = s.refusal(w, r, form, err)
 	}
 	if a.code == 0 {
 		a.code = http.StatusOK
 	}
-	body, media := a.json, r.media
-	if media == "" {
-		media = types.MediaJSON
-	}
-	if media == types.MediaYAML {
-		if body, err = types.JSONToYAML(body); err != nil {
-			s.log.Error("answer can't be written as YAML", "id", r.info.id, "err", err)
-			body, media = a.json, types.MediaJSON
-		}
-	} else if r.query.Get("pretty") == "true" || r.query.Get("pretty") == "1" {
-		body = indented(body)
-	}
+	r.info.version = a.version
 	h := w.Header()
-	h.Set("Content-Type", media)
-	h.Set("Content-Length", strconv.Itoa(len(body)))
 	h.Set("Cache-Control", "no-cache, private")
 	setWarnings(h, r.warnings)
-	r.info.version = a.version
-	w.WriteHeader(a.code)
-	// A client that is gone can't be told so.
+	if a.stream != nil {
+		h.Set("Content-Type", a.stream.mediaType())
+		w.WriteHeader(a.code)
+		r.info.stream = a.stream
+		return
+	}
+	h.Set("Content-Type", form.ContentType())
+	send(w, r.http.Header, a.code, text)
+}
+
+// send writes a whole body, compressed if that is worth it and welcome. A client
+// that is gone can't be told so.
+func send(w http.ResponseWriter, request http.Header, code int, body []byte) {
+	h := w.Header()
+	h.Add("Vary", "Accept-Encoding")
+	if render.Compressible(request, len(body)) {
+		h.Set("Content-Encoding", "gzip")
+		w.WriteHeader(code)
+		_ = render.Compress(w, body)
+		return
+	}
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(code)
 	_, _ = w.Write(body)
 }
 
 // refusal makes an answer of an error.
-func (s *Server) refusal(w http.ResponseWriter, r *request, err error) answer {
+func (s *Server) refusal(w http.ResponseWriter, r *request, form render.Form, err error) (answer, []byte) {
 	status := s.statusOf(r, err).ErrStatus
 	if d := status.Details; d != nil && d.RetryAfterSeconds > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(d.RetryAfterSeconds)))
 	}
-	return statusAnswer(&status)
-}
-
-func statusAnswer(status *metav1.Status) answer {
-	body, err := json.Marshal(status)
+	text, err := s.render.Status(form, &status)
 	if err != nil {
 		panic(err) // a Status holds nothing that could fail
 	}
-	return answer{code: int(status.Code), json: body}
+	return answer{code: int(status.Code)}, text
 }
 
 // statusOf finds the Status of an error. What is none yet, and is not expected
@@ -105,15 +136,6 @@ func (s *Server) statusOf(r *request, err error) *types.StatusError {
 	}
 	s.log.Error("internal error", "id", r.info.id, "method", r.http.Method, "path", r.http.URL.Path, "err", err)
 	return types.Internal(r.info.id)
-}
-
-func indented(body []byte) []byte {
-	var out bytes.Buffer
-	if json.Indent(&out, body, "", "  ") != nil {
-		return body
-	}
-	out.WriteByte('\n')
-	return out.Bytes()
 }
 
 // The Warning headers of one answer are limited in number and size: a body with

@@ -19,6 +19,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/version"
 
+	"example.com/cmctl/pkg/server/fieldmanager"
+	"example.com/cmctl/pkg/server/render"
 	"example.com/cmctl/pkg/server/store"
 	"example.com/cmctl/pkg/types"
 )
@@ -41,8 +43,16 @@ const (
 const (
 	DefaultMaxBodyBytes   = 3 << 20
 	DefaultMaxInFlight    = 1024
+	DefaultMaxWatches     = 10_000
 	DefaultRequestTimeout = time.Minute
 )
+
+// renderCacheBytes is how much protobuf is kept, so that many clients can be
+// sent what was encoded once.
+const renderCacheBytes = 32 << 20
+
+// historyPath is the subresource, below an object.
+const historyPath = "/history"
 
 // Options are what a Server is made from. Only Store must be set.
 type Options struct {
@@ -58,12 +68,15 @@ type Options struct {
 	MaxBodyBytes int64
 	// MaxInFlight limits how many requests run at once; those beyond get 429.
 	MaxInFlight int
-	// RequestTimeout limits how long one request may take.
+	// MaxWatches limits how many watches run at once, beside those requests;
+	// those beyond get 429.
+	MaxWatches int
+	// RequestTimeout limits how long one request may take that is no watch.
 	RequestTimeout time.Duration
 	// StrictNamespaces refuses to create objects in a namespace that was not
 	// created before. Otherwise the first object makes its namespace.
 	StrictNamespaces bool
-	// Version is what /version answers.
+	// Version is what /version answers; zero: that of a development build.
 	Version version.Info
 }
 
@@ -77,6 +90,9 @@ type Server struct {
 	handler  http.Handler
 	inFlight chan struct{} // one token a running request; full: 429
 	queue    queue         // of writes that name no version
+	fields   map[*types.Resource]*fieldmanager.Manager
+	watches  watches
+	render   *render.Renderer
 
 	cancel     context.CancelFunc // ends background; nil before Start
 	background sync.WaitGroup
@@ -99,6 +115,12 @@ func New(o Options) *Server {
 	if o.MaxInFlight == 0 {
 		o.MaxInFlight = DefaultMaxInFlight
 	}
+	if o.MaxWatches == 0 {
+		o.MaxWatches = DefaultMaxWatches
+	}
+	if o.Version == (version.Info{}) {
+		o.Version = Version("devel")
+	}
 	if o.RequestTimeout == 0 {
 		o.RequestTimeout = DefaultRequestTimeout
 	}
@@ -108,8 +130,11 @@ func New(o Options) *Server {
 		clock:    o.Clock,
 		options:  o,
 		inFlight: make(chan struct{}, o.MaxInFlight),
+		fields:   fieldManagers(),
+		watches:  watches{limit: o.MaxWatches},
+		render:   render.New(renderCacheBytes, o.Clock),
 	}
-	s.handler = s.recoverPanics(s.identify(s.bound(s.limit(s.checkPath(s.routes())))))
+	s.handler = s.recoverPanics(s.identify(s.goOn(s.bound(s.limit(s.checkPath(s.routes()))))))
 	return s
 }
 
@@ -144,14 +169,8 @@ func (s *Server) routes() http.Handler {
 	s.serveConfigMaps(mux)
 	s.serveNamespaces(mux)
 
-	mux.Handle("/api", s.serve(nil, verbs{http.MethodGet: s.apiVersions}))
-	mux.Handle("/api/v1", s.serve(nil, verbs{http.MethodGet: s.apiResources}))
-	mux.Handle("/apis", s.serve(nil, verbs{http.MethodGet: s.apiGroups}))
-	mux.Handle("/version", s.serve(nil, verbs{http.MethodGet: s.version}))
-
-	mux.Handle("/healthz", s.health("healthz", s.ready))
-	mux.Handle("/livez", s.health("livez", nil))
-	mux.Handle("/readyz", s.health("readyz", s.ready))
+	s.serveDiscovery(mux)
+	s.serveHealth(mux)
 
 	mux.Handle("/", s.serve(nil, nil))
 	return mux
@@ -173,7 +192,7 @@ func (s *Server) serveConfigMaps(mux *http.ServeMux) {
 		http.MethodPatch:  s.patch,
 		http.MethodDelete: s.delete,
 	}))
-	mux.Handle(object+"/history", s.serve(types.ConfigMaps, verbs{http.MethodGet: s.history}))
+	mux.Handle(object+historyPath, s.serve(types.ConfigMaps, verbs{http.MethodGet: s.history}))
 	mux.Handle("/api/v1/configmaps", s.serve(types.ConfigMaps, verbs{http.MethodGet: s.list}))
 
 	// The older form of a watch, by path.

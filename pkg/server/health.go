@@ -1,0 +1,74 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"example.com/cmctl/pkg/types"
+)
+
+// check is one thing that a probe looks at.
+type check struct {
+	name string
+	look func() error // nil while all is well
+}
+
+// ping is what every probe looks at: that somebody answers.
+var ping = check{"ping", func() error { return nil }}
+
+// serveHealth serves the probes under Kubernetes' names: /livez is for whether
+// the process should be restarted, /readyz and the older /healthz for whether it
+// takes writes. Each check has a path of its own below.
+func (s *Server) serveHealth(mux *http.ServeMux) {
+	writes := check{"store", s.store.Healthy}
+	for probe, checks := range map[string][]check{
+		"livez":   {ping},
+		"readyz":  {ping, writes},
+		"healthz": {ping, writes},
+	} {
+		mux.Handle("/"+probe, s.health(probe, checks))
+		for _, c := range checks {
+			mux.Handle("/"+probe+"/"+c.name, s.health(c.name, []check{c}))
+		}
+	}
+}
+
+// health answers a probe with text, as Kubernetes' are: "ok", or each check by
+// name. Why one failed is for the log.
+func (s *Server) health(probe string, checks []check) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			s.refuse(w, r, types.MethodNotAllowed(""))
+			return
+		}
+		excluded := r.URL.Query()["exclude"]
+		var report strings.Builder
+		failed := false
+		for _, c := range checks {
+			if slices.Contains(excluded, c.name) {
+				fmt.Fprintf(&report, "[+]%s excluded: ok\n", c.name)
+				continue
+			}
+			if err := c.look(); err != nil {
+				failed = true
+				s.log.Warn("probe failed", "probe", probe, "check", c.name, "err", err)
+				fmt.Fprintf(&report, "[-]%s failed: reason withheld\n", c.name)
+				continue
+			}
+			fmt.Fprintf(&report, "[+]%s ok\n", c.name)
+		}
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		switch {
+		case failed:
+			w.WriteHeader(http.StatusInternalServerError)
+			_, _ = fmt.Fprintf(w, "%s%s check failed\n", report.String(), probe)
+		case r.URL.Query().Has("verbose"):
+			_, _ = fmt.Fprintf(w, "%s%s check passed\n", report.String(), probe)
+		default:
+			_, _ = fmt.Fprint(w, "ok")
+		}
+	})
+}

@@ -1,0 +1,111 @@
+package patch
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+
+	"example.com/cmctl/pkg/types"
+)
+
+// Configuration is what a client applies: the fields that it has an opinion
+// about.
+type Configuration struct {
+	Object *unstructured.Unstructured
+	// Repeated names the keys that stand in one map more than once; the last one
+	// counts.
+	Repeated []string
+}
+
+// ReadConfiguration reads a body to be applied, which is YAML or JSON.
+func ReadConfiguration(body []byte) (Configuration, error) {
+	document, repeated, err := toJSON(body)
+	if err != nil {
+		return Configuration{}, types.BadRequest("error encoding patch: yaml: " + err.Error())
+	}
+	if err := checkShape(document); err != nil {
+		return Configuration{}, err
+	}
+	content := map[string]any{}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(document, &content); err != nil {
+		return Configuration{}, undecodable(err.Error())
+	}
+	if content == nil {
+		content = map[string]any{} // of null
+	}
+	return Configuration{Object: &unstructured.Unstructured{Object: content}, Repeated: repeated}, nil
+}
+
+// toJSON turns a body into JSON. JSON is taken as it is: as YAML, its strings
+// would mean something else where they hold line breaks that only YAML knows.
+func toJSON(body []byte) (document []byte, repeated []string, err error) {
+	if start := bytes.TrimLeft(body, " \t\r\n"); bytes.HasPrefix(start, []byte("{")) && json.Valid(start) {
+		if !utf8.Valid(body) {
+			return nil, nil, errors.New("not UTF-8 text")
+		}
+		if repeated, err = decodeStrict(start, &map[string]any{}); err != nil || len(repeated) == 0 {
+			return start, nil, err
+		}
+		if inYAML := repeatedKeys(body); len(inYAML) > 0 {
+			repeated = inYAML
+		}
+		return start, repeated, nil
+	}
+	document, err = types.YAMLToJSON(body)
+	if err == nil {
+		return document, nil, nil
+	}
+	// Where repeated keys are all that is wrong, the last of each counts.
+	if repeated = repeatedKeys(body); len(repeated) == 0 || err.Error() != strings.Join(repeated, "; ") {
+		return nil, nil, err
+	}
+	document, err = yaml.YAMLToJSON(body)
+	return document, repeated, err
+}
+
+// The words that the YAML library puts before the keys that it finds repeated.
+const unmarshalErrors = "yaml: unmarshal errors:\n"
+
+// repeatedKeys tells the keys that are repeated in a YAML document, as
+// "line N: ...".
+func repeatedKeys(body []byte) []string {
+	_, err := yaml.YAMLToJSONStrict(body)
+	if err == nil {
+		return nil
+	}
+	text, ok := strings.CutPrefix(err.Error(), unmarshalErrors)
+	if !ok {
+		return nil
+	}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimSpace(line)
+	}
+	return lines
+}
+
+// RefuseRepeated refuses a configuration with repeated keys, where the client
+// asked for it with fieldValidation=Strict.
+func (c Configuration) RefuseRepeated() error {
+	return types.BadRequest(fmt.Sprintf("error strict decoding patch: error converting YAML to JSON: %s  %s",
+		unmarshalErrors, strings.Join(c.Repeated, "\n  ")))
+}
+
+// Reread gives a merged object as it would come out of a request's body, and
+// refuses what no body may hold. Its name must be set, and its version be one
+// that the server gives.
+func Reread(res *types.Resource, merged types.Object) (types.Object, error) {
+	encoded, err := res.Encode(merged)
+	if err != nil {
+		return nil, fmt.Errorf("apply %s %s: %w", res.Kind, merged.GetName(), err)
+	}
+	o, _, err := res.Decode(encoded.AppendObject(nil, merged.GetResourceVersion()), types.MediaJSON)
+	return o, err
+}
