@@ -25,7 +25,7 @@ func (s *Server) create(r *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	body, err := s.object(r, o, nil)
+	body, err := s.object(r, o)
 	if err != nil {
 		return answer{}, err
 	}

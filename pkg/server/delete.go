@@ -92,8 +92,12 @@ func (s *Server) deleteOptions(r *request) (metav1.DeleteOptions, error) {
 	if err != nil {
 		return o, err
 	}
-	if err := refuseMisread("DeleteOptions", problems, types.MisreadDeletion); err != nil {
-		return o, err
+	if found := types.MisreadDeletion(problems); len(found) > 0 {
+		return o, types.Misread("DeleteOptions", found)
+	}
+	// With so many problems that there may be more, it can't be told.
+	if len(problems) >= types.MaxProblems {
+		return o, types.Misread("DeleteOptions", append(problems[:3:3], "and many more"))
 	}
 	// Kubernetes ignores the query beside a body. Who asked for a dry run or for
 	// a precondition in either place must not see a deletion without it.

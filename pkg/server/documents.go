@@ -3,8 +3,12 @@ package server
 import (
 	"net/http"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"example.com/cmctl/pkg/server/discovery"
 	"example.com/cmctl/pkg/server/openapi"
+	"example.com/cmctl/pkg/types"
 )
 
 // serveDiscovery serves what tells clients what there is: the lists of versions
@@ -17,8 +21,26 @@ func (s *Server) serveDiscovery(mux *http.ServeMux) {
 	mux.Handle("/apis", discovery.Aggregated(document(discovery.APIGroups())))
 	mux.Handle("/api/v1", document(discovery.APIResources()))
 	mux.Handle("/version", document(s.options.Version))
+	mux.Handle("/api/v1/namespaces/{namespace}/events", s.serve(nil, verbs{http.MethodGet: s.noEvents}))
 	schemas := openapi.Handler(s.refuse)
 	for _, path := range openapi.Paths {
 		mux.Handle(path, schemas)
 	}
+}
+
+// noEvents answers a list of events. Nobody records any here, but kubectl
+// describe asks for them, and takes a refusal for its own failure.
+func (s *Server) noEvents(r *request) (answer, error) {
+	o, err := listOptions(r)
+	if err != nil {
+		return answer{}, err
+	}
+	if o.Watch {
+		return answer{}, types.MethodNotAllowed("there are no events to watch")
+	}
+	return documentAnswer(&corev1.EventList{
+		TypeMeta: metav1.TypeMeta{Kind: "EventList", APIVersion: types.APIVersion},
+		ListMeta: metav1.ListMeta{ResourceVersion: s.store.State().Current.String()},
+		Items:    []corev1.Event{},
+	})
 }

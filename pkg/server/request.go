@@ -202,9 +202,8 @@ func (s *Server) readAll(r *request) ([]byte, error) {
 }
 
 // object reads the body as one of the request's resource, and warns about or
-// refuses the fields that it does not know, as the client asked. misread are
-// those that must be refused whatever it asked.
-func (s *Server) object(r *request, o writeOptions, misread func([]string) []string) (types.Object, error) {
+// refuses the fields that it does not know, as the client asked.
+func (s *Server) object(r *request, o writeOptions) (types.Object, error) {
 	body, mediaType, err := s.body(r)
 	if err != nil {
 		return nil, err
@@ -213,8 +212,8 @@ func (s *Server) object(r *request, o writeOptions, misread func([]string) []str
 	if err != nil {
 		return nil, err
 	}
-	if err := refuseMisread(r.resource.Kind, problems, misread); err != nil {
-		return nil, err
+	if found := types.MisreadUpdate(problems); r.http.Method == http.MethodPut && len(found) > 0 {
+		return nil, types.Misread(r.resource.Kind, found)
 	}
 	switch {
 	case o.fieldValidation == metav1.FieldValidationStrict && len(problems) > 0:
@@ -225,21 +224,6 @@ func (s *Server) object(r *request, o writeOptions, misread func([]string) []str
 		}
 	}
 	return obj, nil
-}
-
-// refuseMisread refuses a body with problems that the filter finds too grave for
-// a warning. With so many problems that there may be more, it can't be told.
-func refuseMisread(kind string, problems []string, misread func([]string) []string) error {
-	if misread == nil {
-		return nil
-	}
-	if found := misread(problems); len(found) > 0 {
-		return types.Misread(kind, found)
-	}
-	if len(problems) >= types.MaxProblems {
-		return types.Misread(kind, append(problems[:3:3], "and many more"))
-	}
-	return nil
 }
 
 // writeOptions are the parameters that writes have in common.

@@ -19,7 +19,7 @@ func (s *Server) replace(r *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	body, err := s.object(r, o, r.resource.MisreadUpdate)
+	body, err := s.object(r, o)
 	if err != nil {
 		return answer{}, err
 	}

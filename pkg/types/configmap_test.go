@@ -29,8 +29,8 @@ func TestDecode(t *testing.T) {
 		{"unknown field", "application/json", `{"metadata":{"name":"flags"},"data":{"mode":"blue"},"spec":1}`, []string{`unknown field "spec"`}, ""},
 		{"field in other case", "application/json", `{"metadata":{"name":"flags"},"data":{"mode":"blue"},"Data":{"a":"b"}}`, []string{`unknown field "Data"`}, ""},
 		{"duplicate key", "application/json", `{"metadata":{"name":"flags"},"data":{"mode":"red","mode":"blue"}}`, []string{`duplicate field "data.mode"`}, ""},
-		{"duplicate YAML key", "application/yaml", "metadata: {name: flags}\ndata:\n  mode: red\n  mode: blue\n",
-			nil, `yaml: line 4: key "mode" already set in map`},
+		{"duplicate YAML key", "application/yaml", "metadata: {name: flags}\ndata:\n  mode: red\n  mode: blue\nextra: 1\n",
+			[]string{`line 4: key "mode" already set in map`, `unknown field "extra"`}, ""},
 
 		{"empty", "application/json", "", nil, "unexpected end of JSON input (<empty>)"},
 		{"cut off", "application/json", `{"metadata":{"na`, nil, "unexpected end of JSON input"},

@@ -84,8 +84,8 @@ func DecodeOptions(body []byte, mediaType, kind string, into any) (problems []st
 
 // typeMeta is what is read first, to know what the rest is.
 type typeMeta struct {
-	Kind       string `json:"kind"`
-	APIVersion string `json:"apiVersion"`
+	Kind       string
+	APIVersion string
 }
 
 // checkType refuses bodies that say that they are something else.
@@ -101,22 +101,25 @@ func decode(body []byte, mediaType string, into any, kind string, check func(typ
 	if mediaType == MediaProtobuf {
 		return nil, decodeProtobuf(body, into, kind, check)
 	}
-	data, err := toJSON(body, mediaType)
+	data, problems, err := toJSON(body, mediaType)
 	if err != nil {
 		return nil, unrecognized(kind, err, body)
 	}
-	var t typeMeta
+	// Without a name: the decoder's messages show it.
+	var t struct {
+		APIVersion string `json:"apiVersion,omitempty"`
+		Kind       string `json:"kind,omitempty"`
+	}
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &t); err != nil {
 		return nil, unrecognized(kind, fmt.Errorf("couldn't get version/kind; json parse error: %w", err), body)
 	}
-	if err := check(t); err != nil {
+	if err := check(typeMeta{Kind: t.Kind, APIVersion: t.APIVersion}); err != nil {
 		return nil, err
 	}
 	strict, err := kjson.UnmarshalStrict(data, into)
 	if err != nil {
 		return nil, BadRequest(unhandled(kind, APIVersion, kind, err.Error()+wrongValues(data)))
 	}
-	var problems []string
 	for _, s := range strict {
 		problems = append(problems, s.Error())
 	}
@@ -156,25 +159,25 @@ func beginning(body []byte) string {
 	return fmt.Sprintf("%x%s", head, more)
 }
 
-// toJSON turns a body into JSON, all of it UTF-8.
-func toJSON(body []byte, mediaType string) ([]byte, error) {
+// toJSON turns a body into JSON, all of it UTF-8, and tells the keys that are
+// repeated in YAML.
+func toJSON(body []byte, mediaType string) (data []byte, repeated []string, err error) {
 	switch mediaType {
 	case MediaJSON:
-		return body, checkUTF8(body)
+		return body, nil, checkUTF8(body)
 	case MediaYAML:
 	default:
-		return nil, UnsupportedMediaType(MediaTypes...)
+		return nil, nil, UnsupportedMediaType(MediaTypes...)
 	}
 	// JSON under YAML's name is read as what it is: as YAML, its strings would
 	// mean something else where they hold line breaks that only YAML knows.
 	if start := bytes.TrimLeft(body, " \t\r\n"); len(start) > 0 && start[0] == '{' && json.Valid(start) {
-		return start, checkUTF8(body)
+		return start, nil, checkUTF8(body)
 	}
-	data, err := YAMLToJSON(body)
-	if err != nil {
-		return nil, fmt.Errorf("yaml: %w", err)
+	if data, repeated, err = YAMLToJSONRepeated(body); err != nil {
+		return nil, nil, fmt.Errorf("yaml: %w", err)
 	}
-	return data, nil
+	return data, repeated, nil
 }
 
 // wrongValues names the entries of string maps whose value is no string: the

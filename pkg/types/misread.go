@@ -10,19 +10,15 @@ import (
 )
 
 // MisreadUpdate picks, from the problems that Decode tells, those for which an
-// update must be refused and not only warned about: an update replaces the whole
-// object, so that a field whose name is written in another case erases what is
-// stored under the right one, and a repeated field leaves open which was meant.
-func (r *Resource) MisreadUpdate(problems []string) []string {
+// update must be refused and not only warned about: what could be the version or
+// the uid that it was made from. To drop them would be to overwrite what others
+// wrote.
+func MisreadUpdate(problems []string) []string {
 	var found []string
 	for _, p := range problems {
 		path, repeated := problemPath(p)
-		top, rest, nested := strings.Cut(path, ".")
-		nested = nested && top == "metadata"
-		switch {
-		case repeated && (path == top || nested && !strings.ContainsAny(rest, ".[")),
-			!repeated && path == top && misspelt(r.object, path, 0),
-			!repeated && nested && misspelt(reflect.TypeFor[metav1.ObjectMeta](), rest, 0):
+		guard := strings.EqualFold(path, "metadata.resourceVersion") || strings.EqualFold(path, "metadata.uid")
+		if guard || repeated && path == "metadata" {
 			found = append(found, p)
 		}
 	}

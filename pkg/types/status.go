@@ -3,6 +3,7 @@ package types
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -164,7 +165,16 @@ func BadVersion(path, version string) *StatusError {
 // StrictDecoding refuses a body with unknown or duplicate fields, where the
 // client asked for it with fieldValidation=Strict.
 func (r *Resource) StrictDecoding(problems []string) *StatusError {
-	return BadRequest(unhandled(r.Kind, APIVersion, r.Kind, "strict decoding error: "+strings.Join(problems, ", ")))
+	// What YAML repeats is one problem with lines of its own.
+	rest := slices.IndexFunc(problems, func(p string) bool { return !repeatedKey.MatchString(p) })
+	if rest < 0 {
+		rest = len(problems)
+	}
+	told := problems[rest:]
+	if rest > 0 {
+		told = append([]string{unmarshalErrors + strings.Join(problems[:rest], "\n  ")}, told...)
+	}
+	return BadRequest(unhandled(r.Kind, APIVersion, r.Kind, "strict decoding error: "+strings.Join(told, ", ")))
 }
 
 // Invalid refuses an object that breaks the rules of Validate.

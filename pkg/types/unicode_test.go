@@ -94,11 +94,11 @@ func TestMisread(t *testing.T) {
 		refused []string
 		warned  []string
 	}{
-		{"update", types.ConfigMaps.MisreadUpdate,
-			[]string{unknown("Data"), unknown("BINARYDATA"), unknown("metadata.ResourceVersion"), unknown("metadata.UID"),
-				double("data"), double("metadata"), double("metadata.uid"), double("metadata.labels")},
-			[]string{unknown("spec"), unknown("datum"), unknown("metadata.bogus"), double("data.k"), double("data.a.b"),
-				double("metadata.labels.a"), unknown("metadata.ownerReferences[0].Name")}},
+		{"update", types.MisreadUpdate,
+			[]string{unknown("metadata.ResourceVersion"), unknown("metadata.UID"), double("metadata"), double("metadata.uid"),
+				double("metadata.resourceVersion")},
+			[]string{unknown("spec"), unknown("Data"), unknown("metadata.bogus"), double("data"), double("data.k"),
+				double("metadata.labels"), unknown("resourceVersion")}},
 		{"deletion", types.MisreadDeletion,
 			[]string{unknown("Preconditions"), unknown("precondition"), unknown("preconditons"), unknown("dryrun"), unknown("dry_run"),
 				unknown("propogationPolicy"), unknown("uid"), unknown("UID"), unknown("resourceVersion"), unknown("metadata"),

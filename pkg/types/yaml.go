@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -21,34 +22,69 @@ import (
 // (yes, 0755 and 1.10 would become true, 493 and 1.1), a repeated key, tags that
 // it doesn't know, and line breaks that only YAML takes for such. Text without
 // any content is null. An error begins with "line N: " where the line is known.
-func YAMLToJSON(text []byte) (out []byte, err error) {
+func YAMLToJSON(text []byte) ([]byte, error) {
+	out, _, err := convertYAML(text, false)
+	return out, err
+}
+
+// YAMLToJSONRepeated is YAMLToJSON for a server that answers as Kubernetes does:
+// of a repeated key the last value counts, and repeated tells of each, as
+// `line N: key "k" already set in map`.
+func YAMLToJSONRepeated(text []byte) (out []byte, repeated []string, err error) {
+	return convertYAML(text, true)
+}
+
+func convertYAML(text []byte, mayRepeat bool) (out []byte, repeated []string, err error) {
 	defer func() {
 		// The parser panics on some broken texts, which is no reason to end.
 		if cause := recover(); cause != nil {
-			out, err = nil, fmt.Errorf("the YAML parser failed: %v", cause)
+			out, repeated, err = nil, nil, fmt.Errorf("the YAML parser failed: %v", cause)
 		}
 	}()
 	if err := checkCharacters(text); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	root, err := parseOne(text)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if root == nil {
-		return []byte("null"), nil
+		return []byte("null"), nil, nil
 	}
 	kept := breaks{all: map[rune]int{}, raw: map[rune]int{}}
 	if err := checkNode(root, kept); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := checkBreaks(text, kept); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if out, err = yaml.YAMLToJSONStrict(text); err != nil {
-		return nil, yamlError(text, err)
+	out, err = yaml.YAMLToJSONStrict(text)
+	if repeated = repeatedKeys(err); mayRepeat && repeated != nil {
+		out, err = yaml.YAMLToJSON(text)
 	}
-	return out, checkMeaning(root, out)
+	if err != nil {
+		return nil, nil, yamlError(text, err)
+	}
+	return out, repeated, checkMeaning(root, out)
+}
+
+// unmarshalErrors is what the library puts before what it finds in a document
+// that can be parsed.
+const unmarshalErrors = "yaml: unmarshal errors:\n  "
+
+var repeatedKey = regexp.MustCompile(`^line [0-9]+: key .* already set in map$`)
+
+// repeatedKeys are the lines of an error that tells of nothing but repeated keys.
+func repeatedKeys(err error) []string {
+	if err == nil {
+		return nil
+	}
+	text, ok := strings.CutPrefix(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "), unmarshalErrors)
+	lines := strings.Split(text, "\n  ")
+	if !ok || slices.ContainsFunc(lines, func(line string) bool { return !repeatedKey.MatchString(line) }) {
+		return nil
+	}
+	return lines
 }
 
 // JSONToYAML writes JSON as YAML with its keys in order, as Kubernetes shows
@@ -347,7 +383,7 @@ var positioned = regexp.MustCompile(`^(did not find|found|mapping (keys|values) 
 func yamlError(doc []byte, err error) error {
 	text := strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")
 	text = strings.TrimPrefix(text, "yaml: ")
-	text = strings.TrimPrefix(text, "unmarshal errors:\n  ")
+	text = strings.TrimPrefix(text, strings.TrimPrefix(unmarshalErrors, "yaml: "))
 	text = strings.ReplaceAll(text, "\n  ", "; ")
 	line, message := 0, text
 	if rest, ok := strings.CutPrefix(text, "line "); ok {
