@@ -168,17 +168,25 @@ func TestNullInAConfiguration(t *testing.T) {
 
 func TestApplyOfANamespace(t *testing.T) {
 	a := start(t)
-	const path = "/api/v1/namespaces/team-a?fieldManager=m"
-	body := `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"team-a","labels":{"team":"%s"}}}`
-	for code, team := range map[int]string{201: "a"} {
-		r := a.must(code, "PATCH", path, fmt.Sprintf(body, team), applyPatch...)
-		if !strings.Contains(r.body, `"kubernetes.io/metadata.name":"team-a"`) || !strings.Contains(r.body, `"phase":"Active"`) {
-			t.Errorf("got %s", r.body)
-		}
+	const path = namespaces + "/team-a?fieldManager=m"
+	of := func(team string) string {
+		return `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"team-a","labels":{"team":"` + team + `"}}}`
 	}
-	if r := a.must(200, "PATCH", path, fmt.Sprintf(body, "b"), applyPatch...); !strings.Contains(r.body, `"team":"b"`) {
+	r := a.must(201, "PATCH", path, of("a"), applyPatch...)
+	if !strings.Contains(r.body, `"kubernetes.io/metadata.name":"team-a"`) || !strings.Contains(r.body, `"phase":"Active"`) {
 		t.Errorf("got %s", r.body)
 	}
+	if r := a.must(200, "PATCH", path, of("b"), applyPatch...); !strings.Contains(r.body, `"team":"b"`) {
+		t.Errorf("got %s", r.body)
+	}
+}
+
+func TestStrictNamespacesRefuseToApplyIntoNone(t *testing.T) {
+	a := start(t, strict)
+	r := a.do("PATCH", teamAMaps+"/flags?fieldManager=m", flagsBody("", `{}`), applyPatch...)
+	isStatus(t, r, 404, "NotFound", `namespaces "team-a" not found`)
+	a.must(201, "PATCH", teamA+"?fieldManager=m", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"team-a"}}`, applyPatch...)
+	a.must(201, "PATCH", teamAMaps+"/flags?fieldManager=m", flagsBody("", `{}`), applyPatch...)
 }
 
 // Managers that apply at once, to an object that is not there yet: one of them

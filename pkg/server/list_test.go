@@ -1,11 +1,14 @@
 package server_test
 
 import (
+	"encoding/json"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func names(r result) []string {
@@ -57,6 +60,99 @@ func TestList(t *testing.T) {
 	r := a.must(200, "GET", collection, "")
 	if r.list.ResourceVersion != "5" || r.list.Items[0].ResourceVersion != "2" || r.list.Items[0].Data["k"] != "v" || r.list.Items[0].Kind != "" {
 		t.Errorf("got %s", r.body)
+	}
+}
+
+func TestSelectors(t *testing.T) {
+	a := begin(t)
+	const other = "/api/v1/namespaces/other/configmaps"
+	for _, body := range []string{
+		`{"metadata":{"name":"none"}}`,
+		`{"metadata":{"name":"web1","labels":{"app":"web","tier":"1"}}}`,
+		`{"metadata":{"name":"web2","labels":{"app":"web","tier":"2"}}}`,
+		`{"metadata":{"name":"db","labels":{"app":"db","tier":""}}}`,
+	} {
+		a.must(201, "POST", collection, body)
+	}
+	a.must(201, "POST", other, `{"metadata":{"name":"none"}}`)
+	const all, namespaces = "/api/v1/configmaps", "/api/v1/namespaces"
+	a.must(201, "POST", namespaces, `{"metadata":{"name":"stuck","finalizers":["example.com/a"]}}`)
+	a.must(200, "DELETE", namespaces+"/stuck", "")
+	for _, c := range []struct {
+		path, labels, fields string
+		want                 string
+	}{
+		{collection, "app=web", "", "web1 web2"},
+		{collection, "app==web,tier!=1", "", "web2"},
+		{collection, "app!=web", "", "db none"},
+		{collection, "app in (web,db)", "", "db web1 web2"},
+		{collection, "app notin (web)", "", "db none"},
+		{collection, "tier", "", "db web1 web2"},
+		{collection, "!tier", "", "none"},
+		{collection, "tier=", "", "db"},
+		{collection, "tier>1", "", "web2"},
+		{collection, "tier<2,app", "", "web1"},
+		{collection, "", "metadata.name=db", "db"},
+		{collection, "", "metadata.name!=db", "none web1 web2"},
+		{collection, "app=web", "metadata.name=db", ""},
+		{collection, "", "metadata.name=we", ""},
+		{collection, "", "metadata.namespace=other", ""},
+		{all, "", "metadata.name=none", "none none"},
+		{all, "", "metadata.namespace=other", "none"},
+		{all, "", "metadata.namespace=default,metadata.name=db", "db"},
+		{all, "", "metadata.namespace!=default", "none"},
+		{namespaces, "", "metadata.name=other", "other"},
+		{namespaces, "kubernetes.io/metadata.name=other", "", "other"},
+		{namespaces, "", "status.phase=Terminating", "stuck"},
+		{namespaces, "", "status.phase=Active,metadata.name!=other", "default kube-public kube-system"},
+	} {
+		q := url.Values{}
+		if c.labels != "" {
+			q.Set("labelSelector", c.labels)
+		}
+		if c.fields != "" {
+			q.Set("fieldSelector", c.fields)
+		}
+		r := a.must(200, "GET", c.path+"?"+q.Encode(), "")
+		var list metav1.PartialObjectMetadataList
+		if err := json.Unmarshal([]byte(r.body), &list); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, o := range list.Items {
+			got = append(got, o.Name)
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s %q %q: got %q, want %q", c.path, c.labels, c.fields, got, c.want)
+		}
+	}
+}
+
+func TestListRefusals(t *testing.T) {
+	a := begin(t)
+	for _, c := range []struct {
+		query   string
+		code    int
+		reason  string
+		message string
+	}{
+		{"limit=x", 400, "BadRequest", `parsing "x"`},
+		{"limit=", 400, "BadRequest", "invalid syntax"},
+		{"timeoutSeconds=1.5", 400, "BadRequest", `parsing "1.5"`},
+		{"labelSelector=a+b", 400, "BadRequest", "unable to parse requirement"},
+		{"fieldSelector=a,b", 400, "BadRequest", "invalid selector"},
+		{"fieldSelector=status.phase%3DActive", 400, "BadRequest", "is not a known field selector"},
+		{"resourceVersion=abc", 400, "BadRequest", "invalid resource version"},
+		{"resourceVersion=1&continue=abc", 400, "BadRequest", "specifying resource version is not allowed when using continue"},
+		{"continue=abc", 400, "BadRequest", "continue key is not valid"},
+		{"resourceVersionMatch=Exact", 422, "Invalid", "resourceVersionMatch is forbidden unless resourceVersion is provided"},
+		{"resourceVersionMatch=Exact&resourceVersion=0", 422, "Invalid", "is forbidden for resourceVersion \"0\""},
+		{"resourceVersionMatch=exact&resourceVersion=1", 422, "Invalid", "Unsupported value"},
+		{"sendInitialEvents=false", 422, "Invalid", "sendInitialEvents is forbidden for list"},
+		{"resourceVersion=99", 504, "Timeout", "Too large resource version: 99, current: 1"},
+		{"resourceVersion=99&resourceVersionMatch=Exact", 504, "Timeout", "Too large resource version"},
+	} {
+		isStatus(t, a.do("GET", collection+"?"+c.query, ""), c.code, c.reason, c.message)
 	}
 }
 

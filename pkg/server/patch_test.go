@@ -193,16 +193,15 @@ func TestPatchingTheLastFinalizerAwayDeletes(t *testing.T) {
 
 func TestNamespacesArePatched(t *testing.T) {
 	a := start(t)
-	a.must(201, "POST", "/api/v1/namespaces", `{"metadata":{"name":"team-a"}}`)
-	const path = "/api/v1/namespaces/team-a"
-	r := a.must(200, "PATCH", path, `{"metadata":{"labels":{"team":"a","kubernetes.io/metadata.name":"b"}},"status":{"phase":"Terminating"}}`, mergePatch...)
+	a.must(201, "POST", namespaces, named("team-a"))
+	r := a.must(200, "PATCH", teamA, `{"metadata":{"labels":{"team":"a","kubernetes.io/metadata.name":"b"}},"status":{"phase":"Terminating"}}`, mergePatch...)
 	for _, part := range []string{`"team":"a"`, `"kubernetes.io/metadata.name":"team-a"`, `"phase":"Active"`, `"finalizers":["kubernetes"]`} {
 		if !strings.Contains(r.body, part) {
 			t.Errorf("no %s in %s", part, r.body)
 		}
 	}
-	isStatus(t, a.do("PATCH", path, `{"metadata":{"name":"team-b"}}`, mergePatch...), 400, "BadRequest", "metadata.name")
-	isStatus(t, a.do("PATCH", "/api/v1/namespaces/team-b", `{}`, mergePatch...), 404, "NotFound", `namespaces "team-b" not found`)
+	isStatus(t, a.do("PATCH", teamA, `{"metadata":{"name":"team-b"}}`, mergePatch...), 400, "BadRequest", "metadata.name")
+	isStatus(t, a.do("PATCH", namespaces+"/team-b", `{}`, mergePatch...), 404, "NotFound", `namespaces "team-b" not found`)
 }
 
 // many is how many writers the tests below have.

@@ -67,7 +67,7 @@ func (s *Server) follow(r *request, o *internalversion.ListOptions) (answer, err
 		return answer{}, err
 	}
 	if err := w.begin(version, o.SendInitialEvents); err != nil {
-		s.watches.remove(w)
+		w.close()
 		return answer{}, err
 	}
 	return answer{stream: w}, nil
@@ -105,7 +105,7 @@ type watching struct {
 	initial    bool           // the current objects come first
 	page       store.Page     // the first of them
 	initialEnd bool           // a bookmark says where they end
-	from       store.Revision // what is sent begins after this, or is this state
+	from       store.Revision // the changes that are sent come after this
 	changes    store.Watcher
 	failure    error // why there is nothing to send
 
@@ -147,15 +147,26 @@ func (w *watching) mediaType() string { return w.stream.ContentType() }
 func (w *watching) run(ctx context.Context, rw http.ResponseWriter) {
 	ctx, cancel := w.server.watches.start(ctx, w)
 	defer cancel()
-	defer w.server.watches.remove(w)
+	defer w.close()
 	w.frames.open(ctx, rw)
 	defer w.frames.close()
-	err := w.send(ctx)
+	w.end(ctx, w.send(ctx))
+}
+
+// close gives back what the watch holds.
+func (w *watching) close() {
 	if w.changes != nil {
-		w.from = w.changes.Progress()
 		w.changes.Close()
 	}
-	w.end(ctx, err)
+	w.server.watches.remove(w)
+}
+
+// position is the version up to which everything was sent.
+func (w *watching) position() store.Revision {
+	if w.changes == nil {
+		return w.from
+	}
+	return w.changes.Progress()
 }
 
 // end tells the client why the watch could not go on, where it has to know. A
@@ -165,7 +176,7 @@ func (w *watching) end(ctx context.Context, err error) {
 	case ctx.Err() != nil, errors.Is(err, errUnsent), errors.Is(err, store.ErrSlow), errors.Is(err, store.ErrClosed):
 		return
 	case errors.Is(err, store.ErrCompacted):
-		err = types.Expired(fmt.Sprintf("too old resource version: %s (%s)", w.from, w.server.store.State().Compacted))
+		err = types.Expired(fmt.Sprintf("too old resource version: %s (%s)", w.position(), w.server.store.State().Compacted))
 	}
 	status := w.server.statusOf(w.request, err).ErrStatus
 	// There is nobody to tell that this could not be told.
@@ -198,7 +209,7 @@ func (w *watching) send(ctx context.Context) error {
 			}
 		}
 		if now := time.Now(); w.bookmarks && !now.Before(due) {
-			if err := w.sendBookmark(w.stream.Bookmark, w.changes.Progress()); err != nil {
+			if err := w.sendBookmark(w.stream.Bookmark, w.position()); err != nil {
 				return err
 			}
 			due = w.bookmarkAfter(ctx, now)

@@ -120,18 +120,25 @@ func (a *api) watch(path string) *events {
 	return w
 }
 
-func (w *events) next() event {
+// more is false once the stream has ended.
+func (w *events) more() (event, bool) {
 	w.t.Helper()
 	select {
 	case e, ok := <-w.lines:
-		if !ok {
-			w.t.Fatalf("%s ended: %v", w.path, w.err)
-		}
-		return e
+		return e, ok
 	case <-time.After(patience):
 		w.t.Fatalf("%s: no event", w.path)
-		return event{}
+		return event{}, false
 	}
+}
+
+func (w *events) next() event {
+	w.t.Helper()
+	e, ok := w.more()
+	if !ok {
+		w.t.Fatalf("%s ended: %v", w.path, w.err)
+	}
+	return e
 }
 
 // sees demands these events next, and in this order.
@@ -147,14 +154,19 @@ func (w *events) sees(want ...string) {
 // ends demands that the server ends the stream in order, without another event.
 func (w *events) ends() {
 	w.t.Helper()
-	select {
-	case e, ok := <-w.lines:
-		if ok || w.err != nil {
-			w.t.Errorf("%s: got %q, error %v, want the end", w.path, e.word(), w.err)
-		}
-	case <-time.After(patience):
-		w.t.Errorf("%s does not end", w.path)
+	if e, ok := w.more(); ok {
+		w.t.Errorf("%s: got %q, want the end", w.path, e.word())
+	} else if w.err != nil {
+		w.t.Errorf("%s: ended with %v", w.path, w.err)
 	}
+}
+
+// refusal is the answer to a watch that must not begin.
+func (a *api) refusal(path string, headers ...string) result {
+	a.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	return a.doContext(ctx, "GET", path, "", headers...)
 }
 
 // put makes or replaces an object in the namespace default. value is data.k, x
@@ -360,14 +372,14 @@ func TestWatchRefusals(t *testing.T) {
 		{collection + "?watch=1&resourceVersion=1&resourceVersionMatch=Exact", 422, "Invalid", "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"},
 		{collection + "?watch=1&continue=abc", 422, "Invalid", "resourceVersionMatch is forbidden when continue is provided"},
 	} {
-		isStatus(t, a.do("GET", c.path, ""), c.code, c.reason, c.message)
+		isStatus(t, a.refusal(c.path), c.code, c.reason, c.message)
 	}
 	isStatus(t, a.do("POST", "/api/v1/watch/namespaces/default/configmaps", "{}"), 405, "MethodNotAllowed", "")
 	a.create()
 	if r := a.must(200, "GET", flags+"?watch=true", ""); r.object.Name != "flags" {
 		t.Errorf("a watch of a named path is no plain GET: %s", r.body)
 	}
-	if r := a.do("GET", collection+"?watch=1", "", "Accept", "application/yaml"); r.code != 406 || !strings.Contains(r.body, "reason: NotAcceptable") {
+	if r := a.refusal(collection+"?watch=1", "Accept", "application/yaml"); r.code != 406 || !strings.Contains(r.body, "reason: NotAcceptable") {
 		t.Errorf("a watch in YAML got %d %s", r.code, r.body)
 	}
 }
@@ -450,7 +462,7 @@ func TestWatchesEndWithTheServer(t *testing.T) {
 	w := a.watch(collection + "?watch=1")
 	a.server.EndWatches()
 	w.ends()
-	isStatus(t, a.do("GET", collection+"?watch=1", ""), 503, "ServiceUnavailable", "shutting down")
+	isStatus(t, a.refusal(collection+"?watch=1"), 503, "ServiceUnavailable", "shutting down")
 	a.must(200, "GET", collection, "")
 }
 
@@ -481,7 +493,7 @@ func TestLimitOfWatches(t *testing.T) {
 	first, _ := a.watch(collection+"?watch=1"), a.watch(collection+"?watch=1")
 	a.put("a", "1", "")
 	first.sees("ADDED a@2=1")
-	isStatus(t, a.do("GET", collection+"?watch=1", ""), 429, "TooManyRequests", "too many watches")
+	isStatus(t, a.refusal(collection+"?watch=1"), 429, "TooManyRequests", "too many watches")
 	a.server.EndWatches()
 	first.ends()
 }
@@ -527,16 +539,17 @@ func TestASlowWatcherHoldsNobodyBack(t *testing.T) {
 			t.Fatalf("the quick one got version %d, want %d", got, version)
 		}
 	}
-	version := 2
-	for e := range slow.lines {
+	for version := 2; ; version++ {
+		e, ok := slow.more()
+		if !ok {
+			return // cut in the middle of a frame if it was stuck for half a minute
+		}
 		if got := e.version(t); got != version {
 			t.Fatalf("the slow one got version %d, want %d", got, version)
 		}
-		version++
-	}
-	// If this took long, the connection was cut in the middle of a frame.
-	if version > last {
-		t.Error("the slow one got all, though it took nothing for so long")
+		if version == last {
+			t.Fatal("the slow one got all, though it took nothing for so long")
+		}
 	}
 }
 

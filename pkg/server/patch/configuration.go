@@ -10,7 +10,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kjson "sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
 
 	"example.com/cmctl/pkg/types"
 )
@@ -53,49 +52,20 @@ func toJSON(body []byte) (document []byte, repeated []string, err error) {
 		if repeated, err = decodeStrict(start, &map[string]any{}); err != nil || len(repeated) == 0 {
 			return start, nil, err
 		}
-		if inYAML := repeatedKeys(body); len(inYAML) > 0 {
+		// Clients know them by the words that YAML has for them.
+		if _, inYAML, err := types.YAMLToJSONRepeated(body); err == nil && len(inYAML) > 0 {
 			repeated = inYAML
 		}
 		return start, repeated, nil
 	}
-	document, err = types.YAMLToJSON(body)
-	if err == nil {
-		return document, nil, nil
-	}
-	// Where repeated keys are all that is wrong, the last of each counts.
-	if repeated = repeatedKeys(body); len(repeated) == 0 || err.Error() != strings.Join(repeated, "; ") {
-		return nil, nil, err
-	}
-	document, err = yaml.YAMLToJSON(body)
-	return document, repeated, err
-}
-
-// The words that the YAML library puts before the keys that it finds repeated.
-const unmarshalErrors = "yaml: unmarshal errors:\n"
-
-// repeatedKeys tells the keys that are repeated in a YAML document, as
-// "line N: ...".
-func repeatedKeys(body []byte) []string {
-	_, err := yaml.YAMLToJSONStrict(body)
-	if err == nil {
-		return nil
-	}
-	text, ok := strings.CutPrefix(err.Error(), unmarshalErrors)
-	if !ok {
-		return nil
-	}
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		lines[i] = strings.TrimSpace(line)
-	}
-	return lines
+	return types.YAMLToJSONRepeated(body)
 }
 
 // RefuseRepeated refuses a configuration with repeated keys, where the client
 // asked for it with fieldValidation=Strict.
 func (c Configuration) RefuseRepeated() error {
-	return types.BadRequest(fmt.Sprintf("error strict decoding patch: error converting YAML to JSON: %s  %s",
-		unmarshalErrors, strings.Join(c.Repeated, "\n  ")))
+	return types.BadRequest("error strict decoding patch: error converting YAML to JSON: yaml: unmarshal errors:\n  " +
+		strings.Join(c.Repeated, "\n  "))
 }
 
 // Reread gives a merged object as it would come out of a request's body, and
