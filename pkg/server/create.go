@@ -55,11 +55,8 @@ func (s *Server) createObject(r *request, o writeOptions, body types.Object) (an
 	// No writer owns these: a new object has none.
 	body.SetDeletionTimestamp(nil)
 	body.SetDeletionGracePeriodSeconds(nil)
-	next, err := s.managed(r.resource, nil, body, o)
-	if err != nil {
-		return answer{}, err
-	}
-	return s.createManaged(r, o, next)
+	s.manage(r.resource, nil, body, o.meta)
+	return s.createManaged(r, o, body)
 }
 
 // createManaged stores a new object whose managedFields are made.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"example.com/cmctl/pkg/server/fieldmanager"
+	"example.com/cmctl/pkg/server/store"
 	"example.com/cmctl/pkg/types"
 )
 
@@ -18,10 +19,8 @@ func fieldManagers() map[*types.Resource]*fieldmanager.Manager {
 	return managers
 }
 
-// managed returns next with its managedFields brought up to date: the fields in
-// which it differs from old belong to the manager that writes. old is nil for a
-// create.
-func (s *Server) managed(res *types.Resource, old, next types.Object, o writeOptions) (types.Object, error) {
-	s.fields[res].Update(old, next, o.meta.Manager, o.meta.Time)
-	return next, nil
+// manage brings next's managedFields up to date: the fields in which it differs
+// from old belong to the manager that writes. old is nil for a create.
+func (s *Server) manage(res *types.Resource, old, next types.Object, meta store.Meta) {
+	s.fields[res].Update(old, next, meta.Manager, meta.Time)
 }

@@ -72,8 +72,8 @@ func (m modification) once(ctx context.Context) (answer, error) {
 	return m.server.swap(ctx, r.resource, rec, old, next, m.options)
 }
 
-// keepOwned carries over what the server alone decides. Deletion marks that the
-// body lacks are kept, others are left for validation to refuse.
+// keepOwned carries over what the server alone decides. What would mark an object
+// as deleted is left for validation to refuse.
 func keepOwned(next, old types.Object) {
 	next.SetSelfLink("")
 	next.SetNamespace(old.GetNamespace())
@@ -81,10 +81,8 @@ func keepOwned(next, old types.Object) {
 	next.SetResourceVersion(old.GetResourceVersion())
 	next.SetCreationTimestamp(old.GetCreationTimestamp())
 	next.SetGeneration(old.GetGeneration())
-	if next.GetDeletionTimestamp() == nil {
-		next.SetDeletionTimestamp(old.GetDeletionTimestamp())
-	}
-	if next.GetDeletionGracePeriodSeconds() == nil {
+	if marked := old.GetDeletionTimestamp(); marked != nil {
+		next.SetDeletionTimestamp(marked)
 		next.SetDeletionGracePeriodSeconds(old.GetDeletionGracePeriodSeconds())
 	}
 }

@@ -53,10 +53,8 @@ func (s *Server) place(ctx context.Context, r *request, name string) (store.Txn,
 // newNamespace is what makes a namespace of which there is nothing but a name.
 func (s *Server) newNamespace(name string) (store.Txn, error) {
 	meta := store.Meta{Verb: "create", Manager: ownManager, Time: s.now()}
-	next, err := s.managed(types.Namespaces, nil, types.NewNamespace(name), writeOptions{meta: meta})
-	if err != nil {
-		return store.Txn{}, err
-	}
+	next := types.NewNamespace(name)
+	s.manage(types.Namespaces, nil, next, meta)
 	next.SetUID(ktypes.UID(uuid.NewString()))
 	next.SetCreationTimestamp(metav1.NewTime(meta.Time).Rfc3339Copy())
 	if errs := types.Namespaces.Validate(next); len(errs) > 0 {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -128,13 +128,13 @@ func recordOf(key store.Key, o types.Object, e types.Encoded, meta store.Meta) s
 func dedupOwners(r *request, o types.Object) {
 	var kept []metav1.OwnerReference
 	var repeated []string
-	seen := map[ktypes.UID]bool{}
+	seen, same := map[ktypes.UID]int{}, map[owner]bool{}
 	for _, ref := range o.GetOwnerReferences() {
-		if seen[ref.UID] && !slices.Contains(repeated, string(ref.UID)) {
+		if seen[ref.UID]++; seen[ref.UID] == 2 {
 			repeated = append(repeated, string(ref.UID))
 		}
-		seen[ref.UID] = true
-		if !slices.ContainsFunc(kept, func(k metav1.OwnerReference) bool { return sameOwner(k, ref) }) {
+		if key := ownerOf(ref); !same[key] {
+			same[key] = true
 			kept = append(kept, ref)
 		}
 	}
@@ -146,8 +146,20 @@ func dedupOwners(r *request, o types.Object) {
 	}
 }
 
-func sameOwner(a, b metav1.OwnerReference) bool {
-	same := func(x, y *bool) bool { return (x == nil) == (y == nil) && (x == nil || *x == *y) }
-	return a.APIVersion == b.APIVersion && a.Kind == b.Kind && a.Name == b.Name && a.UID == b.UID &&
-		same(a.Controller, b.Controller) && same(a.BlockOwnerDeletion, b.BlockOwnerDeletion)
+// owner is an owner reference by value.
+type owner struct {
+	metav1.OwnerReference        // its pointers are nil
+	controller, block     string // what they point to; empty: nil
+}
+
+func ownerOf(ref metav1.OwnerReference) owner {
+	text := func(b *bool) string {
+		if b == nil {
+			return ""
+		}
+		return strconv.FormatBool(*b)
+	}
+	key := owner{controller: text(ref.Controller), block: text(ref.BlockOwnerDeletion)}
+	key.OwnerReference = metav1.OwnerReference{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name, UID: ref.UID}
+	return key
 }

@@ -49,7 +49,8 @@ func (s *Server) patch(r *request) (answer, error) {
 		if err := settle(r, next, old); err != nil {
 			return nil, err
 		}
-		return s.managed(r.resource, old, next, o.writeOptions)
+		s.manage(r.resource, old, next, o.meta)
+		return next, nil
 	}}
 	return m.run(r.context())
 }
@@ -146,12 +147,9 @@ func sentVersion(o types.Object) (string, error) {
 }
 
 // keepUnpatched carries over what the server alone decides. Another uid is left
-// for validation to refuse; a deletion can't be taken back.
+// for validation to refuse.
 func keepUnpatched(next, old types.Object) {
 	uid := next.GetUID()
-	if t := old.GetDeletionTimestamp(); t != nil {
-		next.SetDeletionTimestamp(t)
-	}
 	keepOwned(next, old)
 	if uid != "" {
 		next.SetUID(uid)

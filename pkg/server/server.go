@@ -151,8 +151,10 @@ func (s *Server) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends what Start began, and waits for it. The store must still be open.
+// Stop ends all watches and what Start began, and waits for the latter. The store
+// must still be open.
 func (s *Server) Stop() {
+	s.EndWatches()
 	if s.cancel != nil {
 		s.cancel()
 	}

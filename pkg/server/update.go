@@ -47,7 +47,8 @@ func (s *Server) replace(r *request) (answer, error) {
 		next := body.DeepCopyObject().(types.Object)
 		keepOwned(next, old)
 		r.resource.PrepareUpdate(next, old)
-		return s.managed(r.resource, old, next, o)
+		s.manage(r.resource, old, next, o.meta)
+		return next, nil
 	}}
 	return put.run(r.context())
 }
