@@ -29,7 +29,7 @@ func (s *Server) create(r *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	if ns := body.GetNamespace(); ns != "" && ns != r.namespace {
+	if ns := body.GetNamespace(); r.resource.Namespaced && ns != "" && ns != r.namespace {
 		return answer{}, types.NamespaceMismatch()
 	}
 	// "0" stands for no version, as it does in an update.
@@ -61,6 +61,7 @@ func (s *Server) createObject(r *request, o writeOptions, body types.Object) (an
 
 // createManaged stores a new object whose managedFields are made.
 func (s *Server) createManaged(r *request, o writeOptions, next types.Object) (answer, error) {
+	sent := next.GetResourceVersion()
 	s.setOwned(r, next)
 	r.resource.PrepareCreate(next)
 	if errs := r.resource.Validate(next); len(errs) > 0 {
@@ -70,6 +71,9 @@ func (s *Server) createManaged(r *request, o writeOptions, next types.Object) (a
 	if err != nil {
 		return answer{}, err
 	}
+	if limit := s.options.MaxBodyBytes; int64(len(e.Value)) > limit {
+		return answer{}, types.ObjectTooLarge(len(e.Value), limit)
+	}
 	key := keyOf(r.resource, r.namespace, next.GetName())
 	for {
 		place, err := s.place(r.context(), r, next.GetName())
@@ -78,15 +82,15 @@ func (s *Server) createManaged(r *request, o writeOptions, next types.Object) (a
 		}
 		if o.dryRun {
 			if _, err := s.current(r.context(), r.resource, r.namespace, next.GetName()); !apierrors.IsNotFound(err) {
-				return answer{}, s.exists(r, next.GetName(), err)
+				return answer{}, s.exists(r, next, err)
 			}
-			return objectAnswer(http.StatusCreated, e, ""), nil
+			return objectAnswer(http.StatusCreated, e, sent), nil // nothing gave it another
 		}
 		rev, err := s.commit(r.context(), 0, recordOf(key, next, e, o.meta), place)
 		var guard *store.GuardError
 		switch _, taken := moved(err, key); {
 		case taken:
-			return answer{}, s.exists(r, next.GetName(), nil)
+			return answer{}, s.exists(r, next, nil)
 		case errors.As(err, &guard) && r.context().Err() == nil:
 			continue // the namespace moved
 		case err != nil:
@@ -115,21 +119,24 @@ func (s *Server) setOwned(r *request, o types.Object) {
 
 // exists words the refusal to create what is there, or passes on why that could
 // not be seen.
-func (s *Server) exists(r *request, name string, readErr error) error {
+func (s *Server) exists(r *request, o types.Object, readErr error) error {
 	if readErr != nil {
 		return readErr
 	}
-	rec, err := s.current(r.context(), r.resource, r.namespace, name)
-	if apierrors.IsNotFound(err) {
-		return r.resource.AlreadyExists(name) // it was there when it counted
-	}
-	if err != nil {
+	taken := r.resource.AlreadyExists(o.GetName())
+	rec, err := s.current(r.context(), r.resource, r.namespace, o.GetName())
+	if err != nil && !apierrors.IsNotFound(err) { // it was there when it counted
 		return err
 	}
-	if meta, err := encoded(r.resource, rec).DecodeMeta(""); err == nil && meta.DeletionTimestamp != nil {
-		return r.resource.BeingDeleted(name)
+	if err == nil {
+		if meta, err := encoded(r.resource, rec).DecodeMeta(""); err == nil && meta.DeletionTimestamp != nil {
+			taken = r.resource.BeingDeleted(o.GetName())
+		}
 	}
-	return r.resource.AlreadyExists(name)
+	if o.GetGenerateName() != "" {
+		taken = types.WithGenerateName(taken)
+	}
+	return taken
 }
 
 // generatedName appends a random suffix as Kubernetes does, cutting the base to

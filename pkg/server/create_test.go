@@ -128,3 +128,58 @@ func TestDryRunsStoreNothing(t *testing.T) {
 	check(a.do("DELETE", flags+"?dryRun=All", `{"kind":"DeleteOptions","apiVersion":"v1"}`), 200)
 	check(a.do("DELETE", collection+"?dryRun=All", ""), 200)
 }
+
+func TestManagerIsNamedByTheUserAgent(t *testing.T) {
+	for agent, want := range map[string]string{
+		"kubectl/v1.37 (linux)":               "kubectl",
+		"two words":                           "two words",
+		"a\tb\u00ad/1":                        "ab",
+		"\xe9/1":                              "\ufffd",
+		"/1":                                  "unknown",
+		strings.Repeat("x", 127) + "\u00e9/1": strings.Repeat("x", 127),
+	} {
+		a := start(t)
+		r := a.must(201, "POST", collection, flagsBody("", `{"mode":"blue"}`), "User-Agent", agent)
+		if m := r.object.ManagedFields; len(m) != 1 || m[0].Manager != want {
+			t.Errorf("%q is %+v, want %q", agent, m, want)
+		}
+	}
+}
+
+// Who gives a generateName is asked to try again, even if a name came with it.
+func TestCreateOfWhatExistsWithAGenerateName(t *testing.T) {
+	a := start(t)
+	a.create()
+	for _, query := range []string{"", "?dryRun=All"} {
+		r := a.do("POST", collection+query, `{"metadata":{"name":"flags","generateName":"f-"}}`)
+		isStatus(t, r, 409, "AlreadyExists", "not able to generate a unique name")
+		if got := r.header.Get("Retry-After"); got != "1" {
+			t.Errorf("Retry-After is %q", got)
+		}
+	}
+}
+
+// Only references that are equal in all count as repeated, and are told each time.
+func TestRepeatedOwnersAreDropped(t *testing.T) {
+	const owner, other = `{"apiVersion":"v1","kind":"Secret","name":"o","uid":"u"}`, `{"apiVersion":"v1","kind":"Secret","name":"p","uid":"u"}`
+	for _, c := range []struct {
+		method, path, owners string
+		kept                 int
+		warning              string
+	}{
+		{"POST", collection, owner + "," + other, 2, ""},
+		{"POST", collection, owner + "," + owner + "," + owner, 1, "duplicate entries; API server dedups owner references in 1.20+, " +
+			"and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: u, u"},
+		{"PATCH", flags, other + "," + other, 1, "duplicate entries after mutating admission happens;"},
+	} {
+		a, headers := start(t), []string(nil)
+		if c.method == "PATCH" {
+			a.create()
+			headers = mergePatch
+		}
+		r := a.do(c.method, c.path, `{"metadata":{"name":"flags","ownerReferences":[`+c.owners+`]}}`, headers...)
+		if got := r.header.Get("Warning"); len(r.object.OwnerReferences) != c.kept || !strings.Contains(got, c.warning) || (got == "") != (c.warning == "") {
+			t.Errorf("%s %s: %s with warning %s", c.method, c.owners, r.body, got)
+		}
+	}
+}

@@ -10,7 +10,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime"
 	ktypes "k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"example.com/cmctl/pkg/server/store"
 	"example.com/cmctl/pkg/types"
@@ -29,13 +31,19 @@ func (s *Server) delete(r *request) (answer, error) {
 // deleted. Each object is deleted by itself: one that is gone already is no
 // error, and one that can't be deleted ends it.
 func (s *Server) deleteCollection(r *request) (answer, error) {
+	o, err := listOptions(r)
+	if err != nil {
+		return answer{}, err
+	}
+	// The parser takes some texts for no selector, which would delete everything.
+	if text := r.query.Get("labelSelector"); text != "" && o.LabelSelector.Empty() {
+		return answer{}, types.BadRequest(fmt.Sprintf("labelSelector %q selects everything; leave it out if that is meant", text))
+	}
 	d, err := s.deletion(r)
 	if err != nil {
 		return answer{}, err
 	}
-	// A collection has no version to read at; these are of its objects.
-	r.query.Del("resourceVersion")
-	found, err := s.collect(r)
+	found, err := s.find(r, o)
 	if err != nil {
 		return answer{}, err
 	}
@@ -129,12 +137,10 @@ func deleteOptionsOf(r *request) (metav1.DeleteOptions, error) {
 		policy := metav1.DeletionPropagation(r.query.Get("propagationPolicy"))
 		o.PropagationPolicy = &policy
 	}
-	if r.query.Has("orphanDependents") {
-		orphan, err := strconv.ParseBool(r.query.Get("orphanDependents"))
-		if err != nil {
+	if values := r.query["orphanDependents"]; len(values) > 0 {
+		if err := runtime.Convert_Slice_string_To_Pointer_bool(&values, &o.OrphanDependents, nil); err != nil {
 			return o, types.BadRequest(err.Error())
 		}
-		o.OrphanDependents = &orphan
 	}
 	if r.query.Has("gracePeriodSeconds") {
 		if _, err := strconv.ParseInt(r.query.Get("gracePeriodSeconds"), 10, 64); err != nil {
@@ -237,6 +243,9 @@ func (d *deletion) finalizers(meta *metav1.ObjectMeta) []string {
 		kept = append(kept, metav1.FinalizerOrphanDependents)
 	case metav1.DeletePropagationForeground:
 		kept = append(kept, metav1.FinalizerDeleteDependents)
+	}
+	if sets.New(kept...).Equal(sets.New(meta.Finalizers...)) {
+		return meta.Finalizers // in their own order
 	}
 	return kept
 }

@@ -75,3 +75,41 @@ func TestDeleteCollection(t *testing.T) {
 		t.Errorf("left %s", r.body)
 	}
 }
+
+// Kubernetes reads a version in the query of such a deletion twice: as the state
+// that tells what is deleted, and as a precondition of each object.
+func TestDeleteCollectionAtAVersion(t *testing.T) {
+	a := start(t)
+	for _, name := range []string{"a", "b"} {
+		a.must(201, "POST", collection, named(name))
+	}
+	isStatus(t, a.do("DELETE", collection+"?resourceVersion=x", ""), 400, "BadRequest", "invalid resource version")
+	isStatus(t, a.do("DELETE", collection+"?resourceVersion=2", ""), 409, "Conflict", `ConfigMap "a"`)
+	if r := a.must(200, "DELETE", collection+"?resourceVersion=1&resourceVersionMatch=Exact", ""); len(r.list.Items) != 1 || r.list.Items[0].Name != "a" {
+		t.Errorf("deleted %s", r.body)
+	}
+	if r := a.must(200, "GET", collection, ""); len(r.list.Items) != 1 || r.list.Items[0].Name != "b" {
+		t.Errorf("left %s", r.body)
+	}
+}
+
+func TestOrphanDependentsInTheQuery(t *testing.T) {
+	for value, left := range map[string]int{"true": 1, "yes": 1, "": 1, "false": 0, "False": 0, "0": 0} {
+		a := start(t)
+		a.create()
+		a.must(200, "DELETE", flags+"?orphanDependents="+value, "")
+		if r := a.must(200, "GET", collection, ""); len(r.list.Items) != left {
+			t.Errorf("%q left %s", value, r.body)
+		}
+	}
+}
+
+// What a policy asks for and is there already is not moved to the end.
+func TestDeleteKeepsTheOrderOfFinalizers(t *testing.T) {
+	a := start(t)
+	a.must(201, "POST", collection, `{"metadata":{"name":"flags","finalizers":["orphan","example.com/hold"]}}`)
+	r := a.must(200, "DELETE", flags+"?propagationPolicy=Orphan", "")
+	if f := r.object.Finalizers; len(f) != 2 || f[0] != "orphan" {
+		t.Errorf("finalizers %v", f)
+	}
+}

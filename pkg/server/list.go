@@ -46,15 +46,7 @@ type found struct {
 	remaining int    // -1: not told
 }
 
-// collect reads what a request asks for.
-func (s *Server) collect(r *request) (found, error) {
-	o, err := listOptions(r)
-	if err != nil {
-		return found{}, err
-	}
-	return s.find(r, o)
-}
-
+// find reads what a request asks for.
 func (s *Server) find(r *request, o *internalversion.ListOptions) (found, error) {
 	l, err := s.listing(r, o)
 	if err != nil {

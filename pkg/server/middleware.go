@@ -1,9 +1,13 @@
 package server
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
+	"path"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -157,36 +161,60 @@ const answerGrace = 10 * time.Second
 // does not come whole fails to be read.
 func (s *Server) bound(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), s.options.RequestTimeout)
+		limit, err := s.timeLimit(r)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), limit)
 		defer cancel()
-		conn, deadline := http.NewResponseController(w), time.Now().Add(s.options.RequestTimeout)
+		conn, deadline := http.NewResponseController(w), time.Now().Add(limit)
 		// Recorders have no deadlines, and need none.
 		if r.ContentLength != 0 {
 			_ = conn.SetReadDeadline(deadline)
 		}
 		_ = conn.SetWriteDeadline(deadline.Add(answerGrace))
-		next.ServeHTTP(w, r.WithContext(ctx))
+		if r = r.WithContext(ctx); err != nil {
+			s.refuse(w, r, err)
+			return
+		}
+		next.ServeHTTP(w, r)
 	})
 }
 
+// timeLimit is how long a request may take: the server's limit, or less if the
+// client says so. Of a watch, timeoutSeconds tells.
+func (s *Server) timeLimit(r *http.Request) (time.Duration, error) {
+	limit := s.options.RequestTimeout
+	query := r.URL.Query()
+	text := query.Get("timeout")
+	if text == "" || query.Has("watch") || strings.HasPrefix(r.URL.Path, "/api/v1/watch/") {
+		return limit, nil
+	}
+	asked, err := time.ParseDuration(text)
+	if err != nil {
+		return limit, types.BadRequest(fmt.Sprintf("invalid timeout specified in the request URL - %v", err))
+	}
+	if asked > 0 {
+		limit = min(limit, asked)
+	}
+	return limit, nil
+}
+
 // checkPath keeps paths from the router that it would answer with a redirect:
-// clients don't follow one with a write. A single trailing slash is fine, empty
-// and dot segments are nowhere.
+// clients don't follow one with a write. Trailing slashes are fine, other empty
+// segments and those of dots are nowhere. As in Kubernetes an escaped slash parts
+// segments too, and a last segment of dots is a name, if no good one.
 func (s *Server) checkPath(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		path := r.URL.EscapedPath()
-		if strings.Contains(path, "//") || strings.HasSuffix(path, "/.") || strings.HasSuffix(path, "/..") ||
-			strings.Contains(path, "/./") || strings.Contains(path, "/../") || !strings.HasPrefix(path, "/") {
+		u := *r.URL
+		u.Path, u.RawPath = cmp.Or(strings.TrimRight(u.Path, "/"), "/"), ""
+		if strings.Contains(u.Path, "//") || strings.Contains(u.Path, "/./") || strings.Contains(u.Path, "/../") || u.Path[0] != '/' {
 			s.refuse(w, r, types.UnknownPath())
 			return
 		}
-		if len(path) > 1 && strings.HasSuffix(path, "/") {
-			u := *r.URL
-			u.Path = strings.TrimSuffix(u.Path, "/")
-			u.RawPath = strings.TrimSuffix(u.RawPath, "/")
-			r = r.WithContext(r.Context())
-			r.URL = &u
+		parent, last := path.Split(u.Path)
+		if last == "." || last == ".." {
+			u.RawPath = (&url.URL{Path: parent}).EscapedPath() + strings.ReplaceAll(last, ".", "%2E")
 		}
+		r = r.WithContext(r.Context())
+		r.URL = &u
 		next.ServeHTTP(w, r)
 	})
 }

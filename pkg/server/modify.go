@@ -95,6 +95,10 @@ func (s *Server) swap(ctx context.Context, res *types.Resource, rec store.Record
 	if err != nil {
 		return answer{}, err
 	}
+	// What is to be deleted is marked, however large it is.
+	if limit := s.options.MaxBodyBytes; o.meta.Verb != "delete" && int64(len(e.Value)) > max(limit, int64(len(rec.Value))) {
+		return answer{}, types.ObjectTooLarge(len(e.Value), limit)
+	}
 	unchanged := objectAnswer(0, e, rec.Revision.String())
 	if o.dryRun {
 		return unchanged, nil

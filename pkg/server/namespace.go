@@ -84,6 +84,21 @@ func (s *Server) deleteNamespace(r *request) (answer, error) {
 	return d.run(r.context(), types.Namespaces, "", r.name)
 }
 
+// finalize answers PUT on a namespace's finalize subresource: of the body only
+// spec.finalizers counts. The finalizer that lets the contents go first is the
+// reaper's: without it objects would be left in no namespace.
+func (s *Server) finalize(r *request) (answer, error) {
+	return s.put(r, func(body, old types.Object, _ writeOptions) types.Object {
+		next := old.DeepCopyObject().(*types.Namespace)
+		held := slices.Contains(next.Spec.Finalizers, corev1.FinalizerKubernetes)
+		next.Spec.Finalizers = slices.Clone(body.(*types.Namespace).Spec.Finalizers)
+		if held && !slices.Contains(next.Spec.Finalizers, corev1.FinalizerKubernetes) {
+			next.Spec.Finalizers = append(next.Spec.Finalizers, corev1.FinalizerKubernetes)
+		}
+		return next
+	})
+}
+
 // terminate marks a namespace as about to go. One that is marked keeps its time
 // and version.
 func (d *deletion) terminate(ctx context.Context, rec store.Record) (answer, error) {

@@ -141,6 +141,10 @@ func TestNamespaceVerbs(t *testing.T) {
 	}
 	isStatus(t, a.do("POST", namespaces, fmt.Sprintf(body, "")), 409, "AlreadyExists", `namespaces "team-a" already exists`)
 	isStatus(t, a.do("POST", namespaces, `{"metadata":{"name":"a.b"}}`), 422, "Invalid", "metadata.name")
+	isStatus(t, a.do("POST", namespaces, `{"metadata":{"name":"b"},"spec":{"finalizers":["c"]}}`), 422, "Invalid", "spec.finalizers")
+	if r := a.must(201, "POST", namespaces+"?dryRun=All", `{"metadata":{"name":"b","namespace":"c"}}`); r.space.Namespace != "" {
+		t.Errorf("in a namespace: %s", r.body)
+	}
 	isStatus(t, a.do("PUT", teamA, fmt.Sprintf(body, "")), 400, "BadRequest", "update requires metadata.resourceVersion")
 	isStatus(t, a.do("PUT", teamA, fmt.Sprintf(body, `,"resourceVersion":"1"`)), 409, "Conflict", "")
 	labelled := a.must(200, "PUT", teamA, fmt.Sprintf(body, `,"labels":{"team":"a"},"resourceVersion":"`+made.space.ResourceVersion+`"`))
@@ -171,7 +175,7 @@ func TestDeletedNamespaceTakesItsContentsAlong(t *testing.T) {
 	old := a.must(200, "GET", teamA, "").space
 	before := a.store.State().Current
 
-	isStatus(t, a.do("DELETE", teamA, `{"preconditions":{"uid":"another"}}`), 409, "Conflict", `Namespace "team-a"`)
+	isStatus(t, a.do("DELETE", teamA, `{"preconditions":{"uid":"another"}}`), 409, "Conflict", `namespaces "team-a"`)
 	if r := a.must(200, "DELETE", teamA+"?dryRun=All", ""); r.space.Status.Phase != "Terminating" {
 		t.Errorf("dry run %s", r.body)
 	}
@@ -234,6 +238,33 @@ func TestNamespaceWaitsForItsOwnFinalizers(t *testing.T) {
 		return len(ns.Spec.Finalizers) == 0
 	})
 	a.must(200, "PUT", teamA, `{"metadata":{"name":"team-a","resourceVersion":"`+version+`"}}`)
+	eventually(t, "the namespace is gone", gone(a, teamA))
+}
+
+func TestNamespaceWaitsForFinalizersInItsSpec(t *testing.T) {
+	a := begin(t)
+	a.must(201, "POST", namespaces, `{"metadata":{"name":"team-a"},"spec":{"finalizers":["example.com/hold"]}}`)
+	a.must(201, "POST", teamAMaps, `{"metadata":{"name":"held","finalizers":["example.com/hold"]}}`)
+	a.must(200, "DELETE", teamA, "")
+	finalize := func(finalizers string) result {
+		version := a.must(200, "GET", teamA, "").space.ResourceVersion
+		return a.do("PUT", teamA+"/finalize", `{"metadata":{"name":"team-a","resourceVersion":"`+version+`"},"spec":{"finalizers":`+finalizers+`}}`)
+	}
+	eventually(t, "the object waits", func() bool { return a.do("GET", teamAMaps+"/held", "").object.DeletionTimestamp != nil })
+	// The contents can't be left behind.
+	eventually(t, "only the server's finalizer is left", func() bool {
+		r := finalize(`[]`)
+		return r.code == 200 && len(r.space.Spec.Finalizers) == 1 && r.space.Spec.Finalizers[0] == "kubernetes"
+	})
+	eventually(t, "another is there", func() bool { return finalize(`["example.com/hold"]`).code == 200 })
+	a.must(200, "PATCH", teamAMaps+"/held", `{"metadata":{"finalizers":null}}`, "Content-Type", "application/merge-patch+json")
+	eventually(t, "it is emptied and waits", func() bool {
+		f := a.must(200, "GET", teamA, "").space.Spec.Finalizers
+		return len(f) == 1 && f[0] == "example.com/hold"
+	})
+	if r := finalize(`[]`); r.code != 200 {
+		t.Errorf("finalize: %s", r.body)
+	}
 	eventually(t, "the namespace is gone", gone(a, teamA))
 }
 

@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	ktypes "k8s.io/apimachinery/pkg/types"
 
 	"example.com/cmctl/pkg/server/store"
 	"example.com/cmctl/pkg/types"
@@ -56,6 +57,9 @@ func encoded(res *types.Resource, rec store.Record) types.Encoded {
 
 // current reads the newest version of an object.
 func (s *Server) current(ctx context.Context, res *types.Resource, namespace, name string) (store.Record, error) {
+	if wrong := path.IsValidPathSegmentName(name); len(wrong) > 0 {
+		return store.Record{}, types.BadRequest(fmt.Sprintf("Name parameter invalid: %q: %s", name, strings.Join(wrong, ";")))
+	}
 	if !possible(name) || (res.Namespaced && !possible(namespace)) {
 		return store.Record{}, res.NotFound(name)
 	}
@@ -128,22 +132,26 @@ func recordOf(key store.Key, o types.Object, e types.Encoded, meta store.Meta) s
 func dedupOwners(r *request, o types.Object) {
 	var kept []metav1.OwnerReference
 	var repeated []string
-	seen, same := map[ktypes.UID]int{}, map[owner]bool{}
+	same := map[owner]bool{}
 	for _, ref := range o.GetOwnerReferences() {
-		if seen[ref.UID]++; seen[ref.UID] == 2 {
+		if same[ownerOf(ref)] {
 			repeated = append(repeated, string(ref.UID))
+			continue
 		}
-		if key := ownerOf(ref); !same[key] {
-			same[key] = true
-			kept = append(kept, ref)
-		}
+		same[ownerOf(ref)] = true
+		kept = append(kept, ref)
+	}
+	if len(repeated) == 0 {
+		return
 	}
 	o.SetOwnerReferences(kept)
-	if len(repeated) > 0 {
-		r.warn(fmt.Sprintf(".metadata.ownerReferences contains duplicate entries; API server dedups owner references "+
-			"in 1.20+, and may reject such requests as early as 1.24; please fix your requests; "+
-			"duplicate UID(s) observed: %s", strings.Join(repeated, ", ")))
+	when := ""
+	if r.http.Method == http.MethodPatch {
+		when = " after mutating admission happens" // so Kubernetes says, with or without any
 	}
+	r.warn(fmt.Sprintf(".metadata.ownerReferences contains duplicate entries%s; API server dedups owner references "+
+		"in 1.20+, and may reject such requests as early as 1.24; please fix your requests; "+
+		"duplicate UID(s) observed: %s", when, strings.Join(repeated, ", ")))
 }
 
 // owner is an owner reference by value.

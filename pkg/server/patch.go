@@ -41,11 +41,11 @@ func (s *Server) patch(r *request) (answer, error) {
 	before := len(r.warnings)
 	m := modification{server: s, request: r, options: o.writeOptions, make: func(old types.Object) (types.Object, error) {
 		next, warnings, err := p.Make(r.resource, old)
+		// Of several attempts the last one counts.
+		r.warnings = append(r.warnings[:before], warnings...)
 		if err != nil {
 			return nil, err
 		}
-		// Of several attempts the last one counts.
-		r.warnings = append(r.warnings[:before], warnings...)
 		if err := settle(r, next, old); err != nil {
 			return nil, err
 		}
@@ -57,8 +57,10 @@ func (s *Server) patch(r *request) (answer, error) {
 
 // patchType says what kind of patch the body claims to be.
 func patchType(r *request) (ktypes.PatchType, error) {
-	// A type that can't be parsed is none that we know either.
-	mediaType, params, _ := mime.ParseMediaType(r.http.Header.Get("Content-Type"))
+	given := r.http.Header.Get("Content-Type")
+	// As in Kubernetes, the type counts in its exact spelling.
+	mediaType, _, _ := strings.Cut(given, ";")
+	_, params, _ := mime.ParseMediaType(given)
 	if charset := params["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") && !strings.EqualFold(charset, "utf8") {
 		return "", types.UnsupportedCharset(charset)
 	}

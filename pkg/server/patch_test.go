@@ -97,6 +97,7 @@ func TestPatchesThatAreRefused(t *testing.T) {
 		{"of no type", flags, yes, nil, 415, "UnsupportedMediaType", "415: Unsupported Media Type"},
 		{"of JSON", flags, yes, []string{"Content-Type", "application/json"}, 415, "UnsupportedMediaType", "415: Unsupported Media Type"},
 		{"of CBOR", flags, yes, []string{"Content-Type", "application/apply-patch+cbor"}, 415, "UnsupportedMediaType", "415: Unsupported Media Type"},
+		{"of a type in other letters", flags, yes, []string{"Content-Type", "Application/Merge-Patch+JSON"}, 415, "UnsupportedMediaType", "415: Unsupported Media Type"},
 		{"of a type that can't be read", flags, yes, []string{"Content-Type", "a b"}, 415, "UnsupportedMediaType", "415: Unsupported Media Type"},
 		{"in another charset", flags, yes, []string{"Content-Type", "application/merge-patch+json; charset=iso-8859-1"}, 415, "UnsupportedMediaType", "only utf-8"},
 		{"compressed", flags, yes, append([]string{"Content-Encoding", "gzip"}, mergePatch...), 415, "UnsupportedMediaType", "415"},

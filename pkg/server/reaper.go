@@ -3,9 +3,11 @@ package server
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ktypes "k8s.io/apimachinery/pkg/types"
 
@@ -197,7 +199,7 @@ func (p *reaper) remove(ctx context.Context, name string, uid ktypes.UID) (gone 
 		return true, nil // made anew
 	}
 	next := old.DeepCopyObject().(*types.Namespace)
-	next.Spec.Finalizers = nil
+	next.Spec.Finalizers = slices.DeleteFunc(next.Spec.Finalizers, func(f corev1.FinalizerName) bool { return f == corev1.FinalizerKubernetes })
 	meta := store.Meta{Verb: "delete", Manager: ownManager, Time: p.server.now()}
 	if _, err := p.server.swap(ctx, types.Namespaces, rec, old, next, writeOptions{meta: meta}); err != nil {
 		if _, conflict := moved(err, rec.Key); conflict {

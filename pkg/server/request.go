@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -273,14 +274,19 @@ func (s *Server) meta(r *request, verb, manager string) (store.Meta, error) {
 // now is the time as it is kept with a write.
 func (s *Server) now() time.Time { return s.clock().UTC().Truncate(time.Millisecond) }
 
-// defaultManager names the field manager of a client that names none: the part
-// of its User-Agent before the first slash, as in Kubernetes.
+// defaultManager names the field manager of a client that names none: what can be
+// printed of its User-Agent before the first slash, as in Kubernetes.
 func defaultManager(userAgent string) string {
-	name, _, _ := strings.Cut(userAgent, "/")
-	name = name[:min(len(name), metavalidation.FieldManagerMaxLength)]
-	// A header may hold any bytes, and the cut may fall into a character.
-	if name = strings.ToValidUTF8(name, ""); name == "" {
-		return "unknown"
+	agent, _, _ := strings.Cut(userAgent, "/")
+	var name strings.Builder
+	for _, c := range agent { // bytes that are no UTF-8 come as U+FFFD
+		if !unicode.IsPrint(c) {
+			continue
+		}
+		if name.Len()+utf8.RuneLen(c) > metavalidation.FieldManagerMaxLength {
+			break
+		}
+		name.WriteRune(c)
 	}
-	return name
+	return cmp.Or(name.String(), "unknown")
 }

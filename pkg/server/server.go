@@ -214,6 +214,7 @@ func (s *Server) serveNamespaces(mux *http.ServeMux) {
 		http.MethodPatch:  s.patch,
 		http.MethodDelete: s.deleteNamespace,
 	}))
+	mux.Handle("/api/v1/namespaces/{name}/finalize", s.serve(types.Namespaces, verbs{http.MethodPut: s.finalize}))
 	for _, path := range []string{"/namespaces", "/namespaces/{name}"} {
 		mux.Handle("/api/v1/watch"+path, s.serve(types.Namespaces, verbs{http.MethodGet: s.watch}))
 	}

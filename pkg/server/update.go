@@ -15,6 +15,17 @@ const putWarning = "this server refuses updates without metadata.resourceVersion
 // contract: a body that names another object, a missing version, a missing
 // object, another uid, another version, and only then the content.
 func (s *Server) replace(r *request) (answer, error) {
+	return s.put(r, func(body, old types.Object, o writeOptions) types.Object {
+		next := body.DeepCopyObject().(types.Object)
+		keepOwned(next, old)
+		r.resource.PrepareUpdate(next, old)
+		s.manage(r.resource, old, next, o.meta)
+		return next
+	})
+}
+
+// put stores what is made of a body and of the object that it was made from.
+func (s *Server) put(r *request, next func(body, old types.Object, o writeOptions) types.Object) (answer, error) {
 	o, err := s.writeOptions(r, "UpdateOptions", "update")
 	if err != nil {
 		return answer{}, err
@@ -26,7 +37,7 @@ func (s *Server) replace(r *request) (answer, error) {
 	if body.GetName() != r.name {
 		return answer{}, types.NameMismatch()
 	}
-	if ns := body.GetNamespace(); ns != "" && ns != r.namespace {
+	if ns := body.GetNamespace(); r.resource.Namespaced && ns != "" && ns != r.namespace {
 		return answer{}, types.NamespaceMismatch()
 	}
 	sent := body.GetResourceVersion()
@@ -36,19 +47,12 @@ func (s *Server) replace(r *request) (answer, error) {
 	if sent == "" && !s.mayPutBlindly(body) {
 		return answer{}, refuseBlindPut(r)
 	}
-	if _, err := strconv.ParseUint(sent, 10, 64); sent != "" && err != nil {
-		return answer{}, types.BadVersion("metadata.resourceVersion", sent)
-	}
 	dedupOwners(r, body)
 	put := modification{server: s, request: r, options: o, sent: sent, make: func(old types.Object) (types.Object, error) {
 		if err := s.checkPut(r, body, sent, old); err != nil {
 			return nil, err
 		}
-		next := body.DeepCopyObject().(types.Object)
-		keepOwned(next, old)
-		r.resource.PrepareUpdate(next, old)
-		s.manage(r.resource, old, next, o.meta)
-		return next, nil
+		return next(body, old, o), nil
 	}}
 	return put.run(r.context())
 }
@@ -57,6 +61,9 @@ func (s *Server) replace(r *request) (answer, error) {
 func (s *Server) checkPut(r *request, body types.Object, sent string, old types.Object) error {
 	if uid := body.GetUID(); uid != "" && uid != old.GetUID() {
 		return r.resource.UIDMismatch(r.name, uid, old.GetUID())
+	}
+	if _, err := strconv.ParseUint(sent, 10, 64); sent != "" && err != nil {
+		return types.BadVersion("metadata.resourceVersion", sent)
 	}
 	if sent != "" && sent != old.GetResourceVersion() {
 		return r.resource.VersionConflict(r.name, sent, old.GetResourceVersion())

@@ -55,6 +55,15 @@ func TestUpdateOfAnObjectMadeAnewIsAConflict(t *testing.T) {
 	isStatus(t, a.do("PUT", flags, flagsBody(was.version(), `{}`)), 409, "Conflict", "sent resourceVersion "+was.version())
 }
 
+// Who puts what is gone is told that first, and then whose object it is.
+func TestUpdateFromAVersionThatIsNone(t *testing.T) {
+	a := start(t)
+	isStatus(t, a.do("PUT", flags, flagsBody("abc", `{}`)), 404, "NotFound", "")
+	a.create()
+	isStatus(t, a.do("PUT", flags, `{"metadata":{"name":"flags","resourceVersion":"abc","uid":"x"}}`), 409, "Conflict", "UID is immutable")
+	isStatus(t, a.do("PUT", flags, flagsBody("abc", `{}`)), 400, "BadRequest", "not a version of this server")
+}
+
 func TestUnconditionalPut(t *testing.T) {
 	const (
 		release = "sh.helm.release.v1.web.v1"

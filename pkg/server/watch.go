@@ -27,8 +27,10 @@ const (
 	// lastBookmark is how long before its end a watch has its last bookmark, so
 	// that the next one begins where this one ended.
 	lastBookmark = 2 * time.Second
-	// initialPage is how many objects are read at once for the initial events.
-	initialPage = 500
+	// firstPage is how many objects are read at first for the initial events, then
+	// about as many as are pageBytes: a client that does not read holds them.
+	firstPage = 20
+	pageBytes = 1 << 20
 )
 
 // watch answers GET on the paths that are nothing but watches.
@@ -124,7 +126,7 @@ func (w *watching) begin(version store.Revision, sendInitial *bool) error {
 		err = types.FutureVersion(version.String(), current.String())
 	case w.initial:
 		w.initialEnd = w.bookmarks && sendInitial != nil
-		w.page, err = st.List(ctx, store.ListOptions{Prefix: w.scope(), Limit: initialPage})
+		w.page, err = st.List(ctx, store.ListOptions{Prefix: w.scope(), Limit: firstPage})
 		w.from = w.page.Revision
 	default:
 		w.changes, err = st.Watch(ctx, w.scope(), version)
@@ -209,8 +211,11 @@ func (w *watching) send(ctx context.Context) error {
 			}
 		}
 		if now := time.Now(); w.bookmarks && !now.Before(due) {
-			if err := w.sendBookmark(w.stream.Bookmark, w.position()); err != nil {
-				return err
+			// A watch from a version that is not reached has come to none yet.
+			if at := w.position(); at <= w.server.store.State().Current {
+				if err := w.sendBookmark(w.stream.Bookmark, at); err != nil {
+					return err
+				}
 			}
 			due = w.bookmarkAfter(ctx, now)
 		}
@@ -264,7 +269,7 @@ func (w *watching) sendInitial(ctx context.Context) error {
 			break
 		}
 		last := page.Records[len(page.Records)-1].Key
-		page, err = w.server.store.List(ctx, store.ListOptions{Prefix: w.scope(), After: last, At: w.from, Limit: initialPage})
+		page, err = w.server.store.List(ctx, store.ListOptions{Prefix: w.scope(), After: last, At: w.from, Limit: nextPage(page)})
 		if err != nil {
 			return err
 		}
@@ -277,6 +282,15 @@ func (w *watching) sendInitial(ctx context.Context) error {
 		return w.sendBookmark(w.stream.InitialEventsEnd, w.from)
 	}
 	return nil
+}
+
+// nextPage is how many objects to read after a page, if they are like those.
+func nextPage(page store.Page) int {
+	size := len(page.Records)
+	for _, rec := range page.Records {
+		size += len(rec.Value)
+	}
+	return max(1, pageBytes*len(page.Records)/size)
 }
 
 // sendChange sends what a change is to a client that sees the selected objects
@@ -298,6 +312,9 @@ func (w *watching) sendChange(e store.Event) error {
 
 func (w *watching) sendObject(event watch.EventType, rec store.Record, version store.Revision) error {
 	item := render.Item{Encoded: encoded(w.resource, rec), Version: version.String()}
+	if len(rec.Value) > frameBytes {
+		return w.frames.addShared(func() ([]byte, error) { return w.stream.Shared(event, item) })
+	}
 	return w.frames.add(func(dst []byte) ([]byte, error) { return w.stream.Event(dst, event, item) })
 }
 

@@ -67,6 +67,22 @@ func (f *frames) add(event func(dst []byte) ([]byte, error)) error {
 	return f.write()
 }
 
+// addShared sends an event that is not copied, behind those that wait: it is large,
+// and others send it too.
+func (f *frames) addShared(event func() ([]byte, error)) error {
+	if err := f.write(); err != nil {
+		return err
+	}
+	frame, err := event()
+	if err != nil {
+		return fmt.Errorf("write an event: %w", err)
+	}
+	if _, err := f.writer.Write(frame); err != nil {
+		return errors.Join(errUnsent, err)
+	}
+	return nil
+}
+
 // flush sends all that waits, and the head of the answer.
 func (f *frames) flush() error {
 	if err := f.write(); err != nil {

@@ -23,20 +23,23 @@ import (
 type quiet struct {
 	store.Store
 	changes chan []store.Event
+	current store.Revision // if it is beyond 7; of the watch's goroutine
 }
 
-func (q *quiet) State() store.State { return store.State{Current: 7, Compacted: 3} }
+func (q *quiet) State() store.State {
+	return store.State{Current: max(q.current, 7), Compacted: 3}
+}
 
 func (q *quiet) List(context.Context, store.ListOptions) (store.Page, error) {
 	return store.Page{Revision: 7}, nil
 }
 
 func (q *quiet) Watch(_ context.Context, _ store.Key, from store.Revision) (store.Watcher, error) {
-	return &quietWatcher{changes: q.changes, progress: max(from, 7)}, nil
+	return &quietWatcher{quiet: q, progress: max(from, 7)}, nil
 }
 
 type quietWatcher struct {
-	changes  chan []store.Event
+	*quiet
 	progress store.Revision
 }
 
@@ -44,6 +47,7 @@ func (w *quietWatcher) Next(ctx context.Context) ([]store.Event, error) {
 	select {
 	case events := <-w.changes:
 		w.progress = events[len(events)-1].Record.Revision
+		w.current = w.progress
 		return events, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -131,6 +135,10 @@ func TestWhatAWatchSendsWhen(t *testing.T) {
 		"a bookmark comes each minute, and one before the end": {
 			query: "watch=1&resourceVersion=7&timeoutSeconds=150&allowWatchBookmarks=true",
 			want:  []string{"0s 200", "1m0s BOOKMARK @7", "2m0s BOOKMARK @7", "2m28s BOOKMARK @7", "2m30s end"},
+		},
+		"a version that is not reached has no bookmark": {
+			query: "watch=1&resourceVersion=99&timeoutSeconds=90&allowWatchBookmarks=true",
+			want:  []string{"0s 200", "1m30s end"},
 		},
 		"a short watch has no bookmark before its end": {
 			query: "watch=1&resourceVersion=7&timeoutSeconds=2&allowWatchBookmarks=true",

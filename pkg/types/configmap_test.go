@@ -77,32 +77,35 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-func TestDecodeProtobuf(t *testing.T) {
-	wrap := func(kind string, message interface{ Marshal() ([]byte, error) }) []byte {
-		raw, err := message.Marshal()
-		if err != nil {
-			t.Fatal(err)
-		}
-		envelope := runtime.Unknown{TypeMeta: runtime.TypeMeta{Kind: kind, APIVersion: "v1"}, Raw: raw}
-		body, err := envelope.Marshal()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return append([]byte("k8s\x00"), body...)
+// inProtobuf is a body as Kubernetes' clients send it.
+func inProtobuf(t *testing.T, kind string, message interface{ Marshal() ([]byte, error) }) []byte {
+	t.Helper()
+	raw, err := message.Marshal()
+	if err != nil {
+		t.Fatal(err)
 	}
+	envelope := runtime.Unknown{TypeMeta: runtime.TypeMeta{Kind: kind, APIVersion: "v1"}, Raw: raw}
+	body, err := envelope.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append([]byte("k8s\x00"), body...)
+}
+
+func TestDecodeProtobuf(t *testing.T) {
 	want := &types.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "flags"}, Data: map[string]string{"mode": "blue"}}
-	cm, _, err := decodeConfigMap(wrap("ConfigMap", want), types.MediaProtobuf)
+	cm, _, err := decodeConfigMap(inProtobuf(t, "ConfigMap", want), types.MediaProtobuf)
 	if err != nil || cm.Name != "flags" || cm.Data["mode"] != "blue" || cm.Kind != "ConfigMap" {
 		t.Errorf("got %+v, %v", cm, err)
 	}
 	var o metav1.DeleteOptions
-	_, err = types.DecodeOptions(wrap("DeleteOptions", &metav1.DeleteOptions{DryRun: []string{"All"}}), types.MediaProtobuf, "DeleteOptions", &o)
+	_, err = types.DecodeOptions(inProtobuf(t, "DeleteOptions", &metav1.DeleteOptions{DryRun: []string{"All"}}), types.MediaProtobuf, "DeleteOptions", &o)
 	if err != nil || len(o.DryRun) != 1 {
 		t.Errorf("got %+v, %v", o, err)
 	}
 	for name, body := range map[string][]byte{
-		"other kind": wrap("Secret", want), "empty": nil, "JSON": []byte("{}"), "no envelope": []byte("k8s\x00\xff\xff"),
-		"cut off": wrap("ConfigMap", want)[:20],
+		"other kind": inProtobuf(t, "Secret", want), "empty": nil, "JSON": []byte("{}"), "no envelope": []byte("k8s\x00\xff\xff"),
+		"cut off": inProtobuf(t, "ConfigMap", want)[:20],
 	} {
 		if _, _, err := decodeConfigMap(body, types.MediaProtobuf); !apierrors.IsBadRequest(err) {
 			t.Errorf("%s: got %v", name, err)
@@ -272,4 +275,15 @@ func decodeConfigMap(body []byte, mediaType string) (*types.ConfigMap, []string,
 		return nil, nil, err
 	}
 	return o.(*types.ConfigMap), problems, nil
+}
+
+func TestProtobufWithFieldsThatAreNoText(t *testing.T) {
+	fields := metav1.FieldsV1{}
+	fields.SetRawBytes([]byte("{\"f:\xff\":{}}"))
+	body := inProtobuf(t, "ConfigMap", &types.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Name: "flags", ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m", FieldsV1: &fields}},
+	}})
+	if _, _, err := decodeConfigMap(body, types.MediaProtobuf); !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), "managedFields[0].fieldsV1") {
+		t.Errorf("got %v", err)
+	}
 }

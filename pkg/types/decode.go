@@ -42,6 +42,9 @@ func (r *Resource) Decode(body []byte, mediaType string) (o Object, problems []s
 	if err := r.checkTimes(o); err != nil {
 		return nil, nil, err
 	}
+	if err := checkManagedFields(o); err != nil {
+		return nil, nil, err
+	}
 	o.GetObjectKind().SetGroupVersionKind(r.GroupVersionKind())
 	r.fillIn(o)
 	return o, problems, nil
@@ -204,6 +207,9 @@ func wrongValues(data []byte) string {
 		{"binaryData", body.BinaryData},
 	} {
 		found = append(found, wrongEntries(m.path, m.raw)...)
+	}
+	if more := len(found) - MaxCauses; more > 0 {
+		found = append(found[:MaxCauses], fmt.Sprintf("and %d more", more))
 	}
 	if len(found) == 0 {
 		return ""

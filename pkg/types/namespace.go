@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -52,17 +51,16 @@ func nameLabel(ns *Namespace) {
 }
 
 func validateNamespace(ns *Namespace) field.ErrorList {
-	errs := apivalidation.ValidateObjectMeta(&ns.ObjectMeta, false, apivalidation.ValidateNamespaceName, field.NewPath("metadata"))
-	for i, name := range ns.Spec.Finalizers {
-		path := field.NewPath("spec", "finalizers").Index(i)
-		for _, message := range validation.IsQualifiedName(string(name)) {
-			errs = append(errs, field.Invalid(path, name, message))
-		}
+	errs := validateMeta(&ns.ObjectMeta, false, apivalidation.ValidateNamespaceName)
+	path := field.NewPath("spec", "finalizers")
+	for _, name := range ns.Spec.Finalizers {
+		errs = append(errs, apivalidation.ValidateFinalizerName(string(name), path)...)
+		errs = append(errs, validateOwnFinalizer(path, string(name))...)
 	}
 	return errs
 }
 
+// validateNamespaceUpdate looks at metadata only: the rest is kept.
 func validateNamespaceUpdate(next, old *Namespace) field.ErrorList {
-	errs := apivalidation.ValidateObjectMetaUpdate(&next.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
-	return distinct(append(errs, validateNamespace(next)...))
+	return validateMetaUpdate(&next.ObjectMeta, &old.ObjectMeta, false, apivalidation.ValidateNamespaceName)
 }

@@ -99,10 +99,18 @@ func (r *Resource) PrepareUpdate(next, old Object) { r.prepareUpdate(next, old) 
 // Validate checks an object whose name is set, and its namespace where it has
 // one, with the field paths and causes of Kubernetes. Errors come in a fixed
 // order.
-func (r *Resource) Validate(o Object) field.ErrorList { return r.validate(o) }
+func (r *Resource) Validate(o Object) field.ErrorList {
+	if errs := limitLists(o, nil); len(errs) > 0 {
+		return errs
+	}
+	return r.validate(o)
+}
 
 // ValidateUpdate checks that next may replace old. Both have what the server
 // alone sets: uid, creationTimestamp and a resourceVersion.
 func (r *Resource) ValidateUpdate(next, old Object) field.ErrorList {
+	if errs := limitLists(next, old); len(errs) > 0 {
+		return errs
+	}
 	return r.validateUpdate(next, old)
 }

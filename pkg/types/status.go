@@ -84,6 +84,14 @@ func (r *Resource) BeingDeleted(name string) *StatusError {
 		fmt.Sprintf("object is being deleted: %s %q already exists", r.Plural, name), r.about(name))
 }
 
+// WithGenerateName is the refusal to create what is there, to who gave a
+// generateName as well: Kubernetes asks to try again, even if a name came with it.
+func WithGenerateName(taken *StatusError) *StatusError {
+	taken.ErrStatus.Message += ", the server was not able to generate a unique name for the object"
+	taken.ErrStatus.Details.RetryAfterSeconds = 1
+	return taken
+}
+
 // conflict words a Conflict on what (a resource or a kind) as Kubernetes does.
 func conflict(what, name, message string) *StatusError {
 	return failure(http.StatusConflict, metav1.StatusReasonConflict,
@@ -103,16 +111,24 @@ func (r *Resource) UIDMismatch(name string, sent, current types.UID) *StatusErro
 		"UID is immutable; sent %s, current %s: the object was deleted and made anew since it was read", sent, current))
 }
 
+// preconditioned is what Kubernetes calls the resource in a failed precondition.
+func (r *Resource) preconditioned() string {
+	if r.Namespaced {
+		return r.Kind
+	}
+	return r.Plural
+}
+
 // UIDPrecondition refuses a deletion whose precondition names another uid.
 func (r *Resource) UIDPrecondition(name string, sent, current types.UID) *StatusError {
-	return conflict(r.Kind, name, fmt.Sprintf("the UID in the precondition (%s) does not match the UID in record (%s). "+
+	return conflict(r.preconditioned(), name, fmt.Sprintf("the UID in the precondition (%s) does not match the UID in record (%s). "+
 		"The object might have been deleted and then recreated", sent, current))
 }
 
 // VersionPrecondition refuses a deletion whose precondition names another
 // version.
 func (r *Resource) VersionPrecondition(name, sent, current string) *StatusError {
-	return conflict(r.Kind, name, fmt.Sprintf(
+	return conflict(r.preconditioned(), name, fmt.Sprintf(
 		"the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). "+
 			"The object might have been modified", sent, current))
 }
@@ -189,7 +205,11 @@ func InvalidOptions(kind string, errs field.ErrorList) *StatusError {
 }
 
 func invalid(kind schema.GroupKind, name string, errs field.ErrorList) *StatusError {
-	err := apierrors.NewInvalid(kind, name, errs)
+	more := len(errs) - MaxCauses
+	err := apierrors.NewInvalid(kind, name, errs[:min(len(errs), MaxCauses)])
+	if more > 0 {
+		err.ErrStatus.Message += fmt.Sprintf(" and %d more", more)
+	}
 	err.ErrStatus.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
 	return err
 }
@@ -247,6 +267,13 @@ func Misread(kind string, problems []string) *StatusError {
 func RequestTooLarge(limit int64) *StatusError {
 	return failure(http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge,
 		fmt.Sprintf("Request entity too large: limit is %d", limit), nil)
+}
+
+// ObjectTooLarge refuses a write that would make an object of more than limit
+// bytes: it could not be sent back whole.
+func ObjectTooLarge(size int, limit int64) *StatusError {
+	return failure(http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge,
+		fmt.Sprintf("Request entity too large: the object would take %d bytes, metadata.managedFields included; limit is %d", size, limit), nil)
 }
 
 // retryIn are details that ask the client to come back; the server sends them

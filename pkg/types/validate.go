@@ -1,12 +1,14 @@
 package types
 
 import (
-	"bytes"
 	"maps"
+	"reflect"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -39,17 +41,47 @@ func ValidateKey(key string) []string {
 // ValidateConfigMap checks a ConfigMap whose namespace and name are set, with
 // the field paths and causes of Kubernetes. Errors come in a fixed order.
 func ValidateConfigMap(cm *ConfigMap) field.ErrorList {
-	errs := apivalidation.ValidateObjectMeta(&cm.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
+	errs := validateMeta(&cm.ObjectMeta, true, apivalidation.NameIsDNSSubdomain)
 	return append(errs, validateData(cm)...)
 }
 
 // ValidateUpdate checks that new may replace old. Both have what the server
 // alone sets: uid, creationTimestamp and a resourceVersion.
 func ValidateUpdate(new, old *ConfigMap) field.ErrorList {
-	errs := apivalidation.ValidateObjectMetaUpdate(&new.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
+	errs := validateMetaUpdate(&new.ObjectMeta, &old.ObjectMeta, true, apivalidation.NameIsDNSSubdomain)
 	errs = append(errs, validateImmutable(new, old)...)
-	// Both halves look at labels and the like, and must not tell it twice.
-	return distinct(append(errs, ValidateConfigMap(new)...))
+	return append(errs, validateData(new)...)
+}
+
+// validateMeta checks what all objects have in common.
+func validateMeta(meta *metav1.ObjectMeta, namespaced bool, name apivalidation.ValidateNameFunc) field.ErrorList {
+	errs := apivalidation.ValidateObjectMeta(meta, namespaced, name, field.NewPath("metadata"))
+	return append(errs, validateFinalizers(meta)...)
+}
+
+// validateMetaUpdate checks that an update changes nothing that must stay.
+func validateMetaUpdate(new, old *metav1.ObjectMeta, namespaced bool, name apivalidation.ValidateNameFunc) field.ErrorList {
+	errs := apivalidation.ValidateObjectMeta(new, namespaced, name, field.NewPath("metadata"))
+	errs = append(errs, apivalidation.ValidateObjectMetaUpdate(new, old, field.NewPath("metadata"))...)
+	// Both look at labels and the like, and must not tell it twice.
+	return distinct(append(errs, validateFinalizers(new)...))
+}
+
+func validateFinalizers(meta *metav1.ObjectMeta) field.ErrorList {
+	var errs field.ErrorList
+	for i, name := range meta.Finalizers {
+		errs = append(errs, validateOwnFinalizer(field.NewPath("metadata", "finalizers").Index(i), name)...)
+	}
+	return errs
+}
+
+// validateOwnFinalizer leaves the names without a domain to Kubernetes.
+func validateOwnFinalizer(path *field.Path, name string) field.ErrorList {
+	standard := []string{metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents, string(corev1.FinalizerKubernetes)}
+	if strings.Contains(name, "/") || slices.Contains(standard, name) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, name, "name is neither a standard finalizer name nor is it fully qualified")}
 }
 
 // validateImmutable lets an immutable ConfigMap change its metadata only.
@@ -64,7 +96,8 @@ func validateImmutable(new, old *ConfigMap) field.ErrorList {
 	if !maps.Equal(new.Data, old.Data) {
 		errs = append(errs, field.Forbidden(field.NewPath("data"), immutableMessage))
 	}
-	if !maps.EqualFunc(new.BinaryData, old.BinaryData, bytes.Equal) {
+	// As in Kubernetes an empty map is another one than none here, but not in data.
+	if !reflect.DeepEqual(new.BinaryData, old.BinaryData) {
 		errs = append(errs, field.Forbidden(field.NewPath("binaryData"), immutableMessage))
 	}
 	return errs

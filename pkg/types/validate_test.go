@@ -58,7 +58,9 @@ func TestValidateConfigMap(t *testing.T) {
 		{"owner reference", func(cm *types.ConfigMap) {
 			cm.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "p"}}
 		}, []string{"metadata.ownerReferences[0].uid: FieldValueRequired"}},
-		{"finalizer", func(cm *types.ConfigMap) { cm.Finalizers = []string{"a b"} }, []string{"metadata.finalizers: FieldValueInvalid"}},
+		{"finalizer", func(cm *types.ConfigMap) { cm.Finalizers = []string{"example.com/a b"} }, []string{"metadata.finalizers: FieldValueInvalid"}},
+		{"finalizer without a domain", func(cm *types.ConfigMap) { cm.Finalizers = []string{"example.com/a", "b"} }, []string{"metadata.finalizers[1]: FieldValueInvalid"}},
+		{"standard finalizers", func(cm *types.ConfigMap) { cm.Finalizers = []string{"foregroundDeletion", "kubernetes"} }, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []string
@@ -84,6 +86,8 @@ func TestValidateUpdate(t *testing.T) {
 		{"may become immutable", nil, func(cm *types.ConfigMap) { immutable(cm); cm.Data["mode"] = "green" }, nil},
 		{"immutable data", immutable, func(cm *types.ConfigMap) { immutable(cm); cm.Data["mode"] = "green" }, []string{"data: FieldValueForbidden"}},
 		{"immutable binary data", immutable, func(cm *types.ConfigMap) { immutable(cm); cm.BinaryData = map[string][]byte{"b": nil} },
+			[]string{"binaryData: FieldValueForbidden"}},
+		{"immutable, and a map where none was", immutable, func(cm *types.ConfigMap) { immutable(cm); cm.BinaryData = map[string][]byte{} },
 			[]string{"binaryData: FieldValueForbidden"}},
 		{"immutable unset", immutable, nil, []string{"immutable: FieldValueForbidden"}},
 		{"immutable unset and data", immutable, func(cm *types.ConfigMap) { cm.Data = nil },

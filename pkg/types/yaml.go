@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	yamlv2 "go.yaml.in/yaml/v2"
 	yamlv3 "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
 )
@@ -50,6 +51,9 @@ func convertYAML(text []byte, mayRepeat bool) (out []byte, repeated []string, er
 	}
 	if root == nil {
 		return []byte("null"), nil, nil
+	}
+	if err := checkAliases(root); err != nil {
+		return nil, nil, err
 	}
 	kept := breaks{all: map[rune]int{}, raw: map[rune]int{}}
 	if err := checkNode(root, kept); err != nil {
@@ -90,17 +94,40 @@ func repeatedKeys(err error) []string {
 // JSONToYAML writes JSON as YAML with its keys in order, as Kubernetes shows
 // objects.
 func JSONToYAML(asJSON []byte) ([]byte, error) {
-	safe := make([]byte, 0, len(asJSON))
-	for _, r := range string(asJSON) {
-		// JSON may hold these as they are, inside strings; the library, which
-		// reads the JSON as YAML, may not.
-		if r >= 0x7f && r <= 0x9f || r == orderMark || r == 0xfffe || r == 0xffff {
-			safe = fmt.Appendf(safe, "\\u%04x", r)
-			continue
-		}
-		safe = utf8.AppendRune(safe, r)
+	dec := json.NewDecoder(bytes.NewReader(asJSON))
+	dec.UseNumber()
+	var value any
+	if err := dec.Decode(&value); err != nil {
+		return nil, err
 	}
-	return yaml.JSONToYAML(safe)
+	return yamlv2.Marshal(withNumbers(value))
+}
+
+// withNumbers is the value with numbers that YAML writes as such. It changes what
+// it is given.
+func withNumbers(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, child := range v {
+			v[key] = withNumbers(child)
+		}
+	case []any:
+		for i, child := range v {
+			v[i] = withNumbers(child)
+		}
+	case json.Number:
+		if n, err := strconv.ParseInt(v.String(), 10, 64); err == nil {
+			return n
+		}
+		if n, err := strconv.ParseUint(v.String(), 10, 64); err == nil {
+			return n
+		}
+		if n, err := v.Float64(); err == nil {
+			return n
+		}
+		return v.String()
+	}
+	return value
 }
 
 // parseOne is the only document of the text; nil if it has no content. Empty
@@ -130,6 +157,49 @@ func parseOne(text []byte) (*yamlv3.Node, error) {
 
 func isEmpty(n *yamlv3.Node) bool {
 	return n.Kind == yamlv3.ScalarNode && n.Value == "" && n.Style == 0 && n.Anchor == ""
+}
+
+// maxExpanded is how many bytes a text with aliases may stand for: more than any
+// object may have.
+const maxExpanded = 4 << 20
+
+// checkAliases refuses a text whose aliases stand for more than they should, before
+// anything is made of them.
+func checkAliases(root *yamlv3.Node) error {
+	e := expansion{sizes: map[*yamlv3.Node]int{}}
+	if size := e.of(root); e.aliases && !e.endless && size > maxExpanded {
+		return fmt.Errorf("line %d: the aliases stand for too much text; write out what is meant", root.Line)
+	}
+	return nil
+}
+
+// expansion reckons what nodes amount to once aliases are replaced.
+type expansion struct {
+	aliases bool
+	endless bool                 // a node is inside itself, which the parser refuses
+	sizes   map[*yamlv3.Node]int // of those that have an anchor; beyond maxExpanded it is not exact
+}
+
+func (e *expansion) of(n *yamlv3.Node) int {
+	if n.Kind == yamlv3.AliasNode {
+		e.aliases = true
+		n = n.Alias
+	}
+	if n.Anchor != "" {
+		if size, ok := e.sizes[n]; ok {
+			e.endless = e.endless || size == 0
+			return size
+		}
+		e.sizes[n] = 0 // until it is known
+	}
+	size := len(n.Value) + 1
+	for _, child := range n.Content {
+		size = min(size+e.of(child), maxExpanded+1)
+	}
+	if n.Anchor != "" {
+		e.sizes[n] = size
+	}
+	return size
 }
 
 // The characters that YAML takes for line breaks besides LF and CR LF, and the

@@ -2,6 +2,7 @@ package types_test
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -147,3 +148,28 @@ func FuzzYAMLToJSON(f *testing.F) {
 }
 
 func isC1(r rune) bool { return r >= 0x80 && r < 0xa0 }
+
+// What JSON can hold, YAML can show: long keys, and characters that only YAML
+// takes for line breaks.
+func TestJSONToYAMLTakesAnyJSON(t *testing.T) {
+	for _, text := range []string{
+		`{"` + strings.Repeat("k", 2000) + `":"v"}`,
+		`{"f:é` + "\u2028\u0085\ufeff" + `":{}}`,
+		`{"a":9007199254740993,"b":18446744073709551615,"c":1.5,"d":null,"e":true,"f":"yes","g":"1"}`,
+	} {
+		out, err := types.JSONToYAML([]byte(text))
+		if err != nil {
+			t.Errorf("%.40s: %v", text, err)
+			continue
+		}
+		back, err := types.YAMLToJSON(out)
+		if err != nil {
+			t.Errorf("%.40s became\n%s: %v", text, out, err)
+			continue
+		}
+		var want, got any
+		if json.Unmarshal([]byte(text), &want) != nil || json.Unmarshal(back, &got) != nil || !reflect.DeepEqual(want, got) {
+			t.Errorf("%.40s came back as %.80s", text, back)
+		}
+	}
+}

@@ -67,19 +67,13 @@ func newDocument(groups ...apidiscoveryv2.APIGroupDiscovery) *document {
 	}
 }
 
-// group is what the group without a name serves, made of what /api/v1 lists: the
-// subresources are below the resource that they belong to, which they follow.
+// group is what the group without a name serves, made of what /api/v1 lists. The
+// subresource that Kubernetes does not have is left out, so that clients see here
+// exactly what they see there.
 func group(resources []metav1.APIResource) apidiscoveryv2.APIGroupDiscovery {
 	var found []apidiscoveryv2.APIResourceDiscovery
 	for _, r := range resources {
-		kind := &metav1.GroupVersionKind{Kind: r.Kind}
-		if _, name, ok := strings.Cut(r.Name, "/"); ok {
-			parent := &found[len(found)-1]
-			parent.Subresources = append(parent.Subresources, apidiscoveryv2.APISubresourceDiscovery{
-				Subresource:  name,
-				ResponseKind: kind,
-				Verbs:        r.Verbs,
-			})
+		if strings.Contains(r.Name, "/") {
 			continue
 		}
 		scope := apidiscoveryv2.ScopeCluster
@@ -88,7 +82,7 @@ func group(resources []metav1.APIResource) apidiscoveryv2.APIGroupDiscovery {
 		}
 		found = append(found, apidiscoveryv2.APIResourceDiscovery{
 			Resource:         r.Name,
-			ResponseKind:     kind,
+			ResponseKind:     &metav1.GroupVersionKind{Kind: r.Kind},
 			Scope:            scope,
 			SingularResource: r.SingularName,
 			Verbs:            r.Verbs,

@@ -16,6 +16,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -74,7 +75,7 @@ func Read(kind ktypes.PatchType, body []byte, fieldValidation string) (Patch, er
 
 // Make is what the patch makes of old: a new object, with whatever it says of
 // name, version and the like for the caller to judge. warnings name the fields
-// that were dropped.
+// that were dropped; they count with an error too.
 func (p Patch) Make(res *types.Resource, old types.Object) (next types.Object, warnings []string, err error) {
 	defer func() {
 		// The libraries panic on some patches that they should refuse.
@@ -90,14 +91,35 @@ func (p Patch) Make(res *types.Resource, old types.Object) (next types.Object, w
 	if err != nil {
 		return nil, nil, invalid(made.shown(), made.reason(err))
 	}
+	var refusal error
+	if p.kind != ktypes.StrategicMergePatchType {
+		if fields, typed := untyped(made.document); !typed {
+			next, unknown, refusal = nil, fields, typeless(res)
+		}
+	}
 	problems := append(made.problems, unknown...)
 	switch {
 	case p.validation == metav1.FieldValidationIgnore:
-		return next, nil, nil
+		return next, nil, refusal
 	case p.validation == metav1.FieldValidationStrict && len(problems) > 0:
 		return nil, nil, invalid(made.shown(), runtime.NewStrictDecodingError(asErrors(problems)))
 	}
-	return next, problems, nil
+	return next, problems, refusal
+}
+
+// untyped tells whether a patched object still has its apiVersion. Without it,
+// none of its fields is known to Kubernetes; these are the problems.
+func untyped(document []byte) (problems []string, typed bool) {
+	var object map[string]any
+	if kjson.UnmarshalCaseSensitivePreserveInts(document, &object) != nil || object["apiVersion"] != nil && object["apiVersion"] != "" {
+		return nil, true
+	}
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		if name != "apiVersion" && name != "kind" {
+			problems = append(problems, fmt.Sprintf("unknown field %q", name))
+		}
+	}
+	return problems, false
 }
 
 // strict tells whether the patch itself is read strictly.

@@ -158,6 +158,8 @@ func TestPatchesThatAreRefused(t *testing.T) {
 		{"a string in the place of data", merge, `{"data":"x"}`, 422, "Invalid", `cannot unmarshal string`},
 		{"another kind", merge, `{"kind":"Secret"}`, 422, "Invalid", "converting (v1.Secret) to (core.ConfigMap)"},
 		{"another API version", merge, `{"apiVersion":"v2"}`, 422, "Invalid", `no kind "ConfigMap" is registered for version "v2"`},
+		{"no API version", merge, `{"apiVersion":null}`, 400, "BadRequest", "removes apiVersion"},
+		{"an empty API version", ops, `[{"op":"replace","path":"/apiVersion","value":""}]`, 400, "BadRequest", "removes apiVersion"},
 		{"a year that can't be written", merge, `{"metadata":{"deletionTimestamp":"9999-12-31T23:59:59-23:00"}}`, 422, "Invalid", "the year is not within"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -209,6 +211,23 @@ func TestFieldValidation(t *testing.T) {
 		}
 		_, _, err := apply(c.kind, c.body, metav1.FieldValidationStrict)
 		isStatus(t, err, 422, "Invalid", "strict decoding error: "+strings.Join(c.warnings, ", "))
+	}
+}
+
+// An object without its apiVersion has no field that is known. Its kind is filled
+// in again.
+func TestFieldsOfAnObjectWithoutItsType(t *testing.T) {
+	const body = `{"apiVersion":null}`
+	if _, warnings, err := apply(merge, body, ""); err == nil || !slices.Equal(warnings, []string{`unknown field "data"`, `unknown field "metadata"`}) {
+		t.Errorf("warnings %q, error %v", warnings, err)
+	}
+	if _, warnings, err := apply(merge, body, metav1.FieldValidationIgnore); err == nil || len(warnings) > 0 {
+		t.Errorf("Ignore: warnings %q, error %v", warnings, err)
+	}
+	_, _, err := apply(merge, body, metav1.FieldValidationStrict)
+	isStatus(t, err, 422, "Invalid", `strict decoding error: unknown field "data", unknown field "metadata"`)
+	if next, warnings, err := apply(merge, `{"kind":null}`, ""); err != nil || len(warnings) > 0 || next.GetObjectKind().GroupVersionKind().Kind != "ConfigMap" {
+		t.Errorf("without its kind: %s, warnings %q, error %v", short(next), warnings, err)
 	}
 }
 

@@ -40,6 +40,11 @@ func UIDOfNothing(res *types.Resource, name string, uid ktypes.UID) error {
 // undecodable refuses a patch whose JSON has another shape than a patch has.
 func undecodable(why string) error { return types.BadRequest("error decoding patch: " + why) }
 
+// typeless refuses a patch that takes away what the object is.
+func typeless(res *types.Resource) error {
+	return types.BadRequest(fmt.Sprintf("the patch removes apiVersion, and what is left is no %s", res.Kind))
+}
+
 // invalid refuses a patch that makes no object; shown is what it made.
 func invalid(shown string, why error) error {
 	return whole(apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{

@@ -5,6 +5,8 @@ import (
 	"hash/maphash"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/watch"
+
 	"example.com/cmctl/pkg/types"
 )
 
@@ -31,6 +33,18 @@ type cacheKey struct {
 	version  string
 	content  uint64
 	partial  bool // metadata only
+
+	event watch.EventType // of a whole event; empty: the message alone
+	form  Form            // of a whole event
+}
+
+func keyOf(item Item, partial bool) cacheKey {
+	return cacheKey{
+		resource: item.Encoded.Resource,
+		version:  item.Version,
+		content:  maphash.Bytes(contentSeed, item.Encoded.Value),
+		partial:  partial,
+	}
 }
 
 type cacheEntry struct {

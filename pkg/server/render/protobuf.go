@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"hash/maphash"
 	"math/bits"
 	"slices"
 
@@ -101,13 +100,7 @@ func marshal(v any) ([]byte, error) {
 // message is that of an item, or of its metadata alone. It is made once. Nobody
 // may change it.
 func (r *Renderer) message(item Item, partial bool) ([]byte, error) {
-	key := cacheKey{
-		resource: item.Encoded.Resource,
-		version:  item.Version,
-		content:  maphash.Bytes(contentSeed, item.Encoded.Value),
-		partial:  partial,
-	}
-	return r.cache.get(key, func() ([]byte, error) {
+	return r.cache.get(keyOf(item, partial), func() ([]byte, error) {
 		if partial {
 			return partialMessage(item)
 		}

@@ -54,6 +54,17 @@ func (s *Stream) Event(dst []byte, event watch.EventType, item Item) ([]byte, er
 	return envelope(s.form.kind(s.resource)).appendFrame(dst, event, body), nil
 }
 
+// Shared is a whole event that all streams of this form share, for objects that are
+// large. Nobody may change it. The error is that of Event.
+func (s *Stream) Shared(event watch.EventType, item Item) ([]byte, error) {
+	if s.form.as == kindTable {
+		return s.Event(nil, event, item) // its ages change, and it is small
+	}
+	key := keyOf(item, s.form.as != "")
+	key.event, key.form = event, s.form
+	return s.renderer.cache.get(key, func() ([]byte, error) { return s.Event(nil, event, item) })
+}
+
 // Bookmark appends an event that says how far the stream has come.
 func (s *Stream) Bookmark(dst []byte, version string) ([]byte, error) {
 	return s.mark(dst, s.form, version, nil)
