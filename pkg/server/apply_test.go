@@ -239,3 +239,12 @@ func TestApplyOfWhatComesAndGoes(t *testing.T) {
 		t.Errorf("got %v", d)
 	}
 }
+
+// What is immutable may not even get an empty map, as in Kubernetes.
+func TestApplyOfAnEmptyMapToWhatIsImmutable(t *testing.T) {
+	a := start(t)
+	body := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"flags"},"immutable":true%s}`
+	a.must(201, "PATCH", flagsOf("m"), fmt.Sprintf(body, ""), applyPatch...)
+	isStatus(t, a.do("PATCH", flagsOf("m"), fmt.Sprintf(body, `,"binaryData":{}`), applyPatch...), 422, "Invalid", "binaryData: Forbidden")
+	a.must(200, "PATCH", flagsOf("m"), fmt.Sprintf(body, `,"data":{}`), applyPatch...)
+}

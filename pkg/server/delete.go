@@ -142,6 +142,11 @@ func deleteOptionsOf(r *request) (metav1.DeleteOptions, error) {
 			return o, types.BadRequest(err.Error())
 		}
 	}
+	if values := r.query["ignoreStoreReadErrorWithClusterBreakingPotential"]; len(values) > 0 {
+		if err := runtime.Convert_Slice_string_To_Pointer_bool(&values, &o.IgnoreStoreReadErrorWithClusterBreakingPotential, nil); err != nil {
+			return o, types.BadRequest(err.Error())
+		}
+	}
 	if r.query.Has("gracePeriodSeconds") {
 		if _, err := strconv.ParseInt(r.query.Get("gracePeriodSeconds"), 10, 64); err != nil {
 			return o, types.BadRequest(err.Error())
@@ -189,6 +194,9 @@ func (d *deletion) once(ctx context.Context, res *types.Resource, namespace, nam
 	}
 	if err := d.check(res, meta); err != nil {
 		return answer{}, err
+	}
+	if broken := d.options.IgnoreStoreReadErrorWithClusterBreakingPotential; broken != nil && *broken {
+		return answer{}, res.Readable(name)
 	}
 	if res == types.Namespaces {
 		return d.terminate(ctx, rec)

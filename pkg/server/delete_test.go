@@ -113,3 +113,29 @@ func TestDeleteKeepsTheOrderOfFinalizers(t *testing.T) {
 		t.Errorf("finalizers %v", f)
 	}
 }
+
+func TestDeleteOfWhatCannotBeReadIsForThatOnly(t *testing.T) {
+	a := start(t)
+	a.create()
+	const unsafe = "ignoreStoreReadErrorWithClusterBreakingPotential"
+	isStatus(t, a.do("DELETE", flags, `{"`+unsafe+`":true}`), 409, "Conflict", "can be read")
+	isStatus(t, a.do("DELETE", flags+"?"+unsafe+"=true", ""), 409, "Conflict", "can be read")
+	a.must(200, "DELETE", flags, `{"`+unsafe+`":false}`)
+}
+
+// The marks of an object that is to go stay as they are, whoever writes others.
+func TestMarksOfADeletedObjectStay(t *testing.T) {
+	a := start(t)
+	const body = `{"metadata":{"name":"flags","resourceVersion":"%s","finalizers":["example.com/hold"]%s},"data":{"mode":"%s"}}`
+	a.must(201, "POST", collection, fmt.Sprintf(body, "", "", "blue"))
+	marked := a.must(200, "DELETE", flags, "").object
+	isStatus(t, a.do("PUT", flags, fmt.Sprintf(body, marked.ResourceVersion, `,"deletionGracePeriodSeconds":5`, "green")),
+		422, "Invalid", "metadata.deletionGracePeriodSeconds")
+	for _, marks := range []string{``, `,"deletionTimestamp":"2001-01-01T00:00:00Z"`} {
+		was := a.must(200, "GET", flags, "").object
+		is := a.must(200, "PUT", flags, fmt.Sprintf(body, was.ResourceVersion, marks, "green"+marks[:min(1, len(marks))])).object
+		if !is.DeletionTimestamp.Equal(marked.DeletionTimestamp) || is.DeletionGracePeriodSeconds == nil || *is.DeletionGracePeriodSeconds != 0 {
+			t.Errorf("%s made %+v", marks, is.ObjectMeta)
+		}
+	}
+}

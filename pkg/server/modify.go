@@ -66,14 +66,28 @@ func (m modification) once(ctx context.Context) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+	keepMarks(next, old)
 	if errs := r.resource.ValidateUpdate(next, old); len(errs) > 0 {
 		return answer{}, r.resource.Invalid(next.GetName(), errs)
 	}
 	return m.server.swap(ctx, r.resource, rec, old, next, m.options)
 }
 
-// keepOwned carries over what the server alone decides. What would mark an object
-// as deleted is left for validation to refuse.
+// keepMarks carries over what marks an object as deleted. As in Kubernetes a write
+// owns the time that it tried to set, so this comes after managedFields are made.
+// Another grace period, or a mark where none is, is left for validation to refuse.
+func keepMarks(next, old types.Object) {
+	marked := old.GetDeletionTimestamp()
+	if marked == nil {
+		return
+	}
+	next.SetDeletionTimestamp(marked)
+	if next.GetDeletionGracePeriodSeconds() == nil {
+		next.SetDeletionGracePeriodSeconds(old.GetDeletionGracePeriodSeconds())
+	}
+}
+
+// keepOwned carries over what else the server alone decides.
 func keepOwned(next, old types.Object) {
 	next.SetSelfLink("")
 	next.SetNamespace(old.GetNamespace())
@@ -81,10 +95,6 @@ func keepOwned(next, old types.Object) {
 	next.SetResourceVersion(old.GetResourceVersion())
 	next.SetCreationTimestamp(old.GetCreationTimestamp())
 	next.SetGeneration(old.GetGeneration())
-	if marked := old.GetDeletionTimestamp(); marked != nil {
-		next.SetDeletionTimestamp(marked)
-		next.SetDeletionGracePeriodSeconds(old.GetDeletionGracePeriodSeconds())
-	}
 }
 
 // swap stores next in place of the record that it was made from. What changes

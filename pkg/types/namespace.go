@@ -62,5 +62,6 @@ func validateNamespace(ns *Namespace) field.ErrorList {
 
 // validateNamespaceUpdate looks at metadata only: the rest is kept.
 func validateNamespaceUpdate(next, old *Namespace) field.ErrorList {
-	return validateMetaUpdate(&next.ObjectMeta, &old.ObjectMeta, false, apivalidation.ValidateNamespaceName)
+	errs := validateMetaUpdate(&next.ObjectMeta, &old.ObjectMeta, false)
+	return append(errs, validateGenerateName(&next.ObjectMeta, apivalidation.ValidateNamespaceName)...)
 }

@@ -133,6 +133,11 @@ func (r *Resource) VersionPrecondition(name, sent, current string) *StatusError 
 			"The object might have been modified", sent, current))
 }
 
+// Readable refuses a deletion that is meant for an object which can't be read.
+func (r *Resource) Readable(name string) *StatusError {
+	return conflict(r.Plural, name, "unsafe deletion is not allowed because the object can be read")
+}
+
 // Forbidden refuses what may not be done with this object, whoever asks.
 func (r *Resource) Forbidden(name, why string) *StatusError {
 	return failure(http.StatusForbidden, metav1.StatusReasonForbidden,

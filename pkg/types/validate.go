@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -48,8 +49,9 @@ func ValidateConfigMap(cm *ConfigMap) field.ErrorList {
 // ValidateUpdate checks that new may replace old. Both have what the server
 // alone sets: uid, creationTimestamp and a resourceVersion.
 func ValidateUpdate(new, old *ConfigMap) field.ErrorList {
-	errs := validateMetaUpdate(&new.ObjectMeta, &old.ObjectMeta, true, apivalidation.NameIsDNSSubdomain)
+	errs := validateMetaUpdate(&new.ObjectMeta, &old.ObjectMeta, true)
 	errs = append(errs, validateImmutable(new, old)...)
+	errs = append(errs, validateGenerateName(&new.ObjectMeta, apivalidation.NameIsDNSSubdomain)...)
 	return append(errs, validateData(new)...)
 }
 
@@ -59,12 +61,26 @@ func validateMeta(meta *metav1.ObjectMeta, namespaced bool, name apivalidation.V
 	return append(errs, validateFinalizers(meta)...)
 }
 
-// validateMetaUpdate checks that an update changes nothing that must stay.
-func validateMetaUpdate(new, old *metav1.ObjectMeta, namespaced bool, name apivalidation.ValidateNameFunc) field.ErrorList {
-	errs := apivalidation.ValidateObjectMeta(new, namespaced, name, field.NewPath("metadata"))
+// validateMetaUpdate checks that an update changes nothing that must stay. What is
+// wrong with the metadata comes first, as in Kubernetes; names are asked there only
+// whether they fit into a path.
+func validateMetaUpdate(new, old *metav1.ObjectMeta, namespaced bool) field.ErrorList {
+	errs := apivalidation.ValidateObjectMeta(new, namespaced, path.ValidatePathSegmentName, field.NewPath("metadata"))
 	errs = append(errs, apivalidation.ValidateObjectMetaUpdate(new, old, field.NewPath("metadata"))...)
 	// Both look at labels and the like, and must not tell it twice.
 	return distinct(append(errs, validateFinalizers(new)...))
+}
+
+// validateGenerateName is what is left to ask about names in an update.
+func validateGenerateName(meta *metav1.ObjectMeta, name apivalidation.ValidateNameFunc) field.ErrorList {
+	var errs field.ErrorList
+	if meta.GenerateName == "" {
+		return nil
+	}
+	for _, message := range name(meta.GenerateName, true) {
+		errs = append(errs, field.Invalid(field.NewPath("metadata", "generateName"), meta.GenerateName, message))
+	}
+	return errs
 }
 
 func validateFinalizers(meta *metav1.ObjectMeta) field.ErrorList {

@@ -95,6 +95,11 @@ func TestValidateUpdate(t *testing.T) {
 		{"immutable metadata", immutable, func(cm *types.ConfigMap) { immutable(cm); cm.Labels = map[string]string{"a": "b"} }, nil},
 		{"other uid", nil, func(cm *types.ConfigMap) { cm.UID = "u2" }, []string{"metadata.uid: FieldValueInvalid"}},
 		{"deletion mark", nil, func(cm *types.ConfigMap) { cm.DeletionTimestamp = &now }, []string{"metadata.deletionTimestamp: FieldValueInvalid"}},
+		{"a base for names that fits nowhere", nil, func(cm *types.ConfigMap) { cm.GenerateName = "a/b" },
+			[]string{"metadata.generateName: FieldValueInvalid", "metadata.generateName: FieldValueInvalid"}},
+		{"finalizers, and then data", immutable, func(cm *types.ConfigMap) { cm.Finalizers = []string{"a b"}; cm.Data = map[string]string{"a b": ""} },
+			[]string{"metadata.finalizers: FieldValueInvalid", "metadata.finalizers[0]: FieldValueInvalid", "immutable: FieldValueForbidden",
+				"data: FieldValueForbidden", "data[a b]: FieldValueInvalid"}},
 		{"a wrong label is told once", nil, func(cm *types.ConfigMap) { cm.Labels = map[string]string{"k": "a b"} }, []string{"metadata.labels: FieldValueInvalid"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -13,8 +13,8 @@ func TestTheRecordingsAreAllThere(t *testing.T) {
 		steps += len(sc.Steps)
 		names[sc.Name] = true
 	}
-	if len(scenarios) != 500 || len(names) != 500 || steps != 1174 {
-		t.Errorf("%d scenarios, %d names, %d steps; want 500, 500, 1174", len(scenarios), len(names), steps)
+	if len(scenarios) != 1790 || len(names) != 1790 || steps != 4482 {
+		t.Errorf("%d scenarios, %d names, %d steps; want 1790, 1790, 4482", len(scenarios), len(names), steps)
 	}
 }
 

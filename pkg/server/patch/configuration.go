@@ -77,5 +77,9 @@ func Reread(res *types.Resource, merged types.Object) (types.Object, error) {
 		return nil, fmt.Errorf("apply %s %s: %w", res.Kind, merged.GetName(), err)
 	}
 	o, _, err := res.Decode(encoded.AppendObject(nil, merged.GetResourceVersion()), types.MediaJSON)
+	if was, ok := merged.(*types.ConfigMap); ok && err == nil && was.BinaryData != nil && len(was.BinaryData) == 0 {
+		// No encoding keeps it, but to what is immutable it is a change.
+		o.(*types.ConfigMap).BinaryData = was.BinaryData
+	}
 	return o, err
 }
