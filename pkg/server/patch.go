@@ -61,12 +61,11 @@ func patchType(r *request) (ktypes.PatchType, error) {
 	// As in Kubernetes, the type counts in its exact spelling.
 	mediaType, _, _ := strings.Cut(given, ";")
 	_, params, _ := mime.ParseMediaType(given)
-	if charset := params["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") && !strings.EqualFold(charset, "utf8") {
-		return "", types.UnsupportedCharset(charset)
+	if err := checkCharset(params["charset"]); err != nil {
+		return "", err
 	}
 	kind := ktypes.PatchType(mediaType)
-	encoding := r.http.Header.Get("Content-Encoding")
-	if kind != ktypes.ApplyYAMLPatchType && !slices.Contains(patch.Types, kind) || encoding != "" && encoding != "identity" {
+	if kind != ktypes.ApplyYAMLPatchType && !slices.Contains(patch.Types, kind) || !isPlain(r.http.Header) {
 		return "", patch.UnsupportedType()
 	}
 	return kind, nil

@@ -170,16 +170,28 @@ func mediaTypeOf(r *request) (string, error) {
 		if mediaType, params, err = mime.ParseMediaType(given); err != nil {
 			mediaType = given // no type that we know either
 		}
-		charset := params["charset"]
-		if charset != "" && mediaType != types.MediaProtobuf && !strings.EqualFold(charset, "utf-8") && !strings.EqualFold(charset, "utf8") {
-			return "", types.UnsupportedCharset(charset)
+		if err := checkCharset(params["charset"]); err != nil && mediaType != types.MediaProtobuf {
+			return "", err
 		}
 	}
-	encoding := r.http.Header.Get("Content-Encoding")
-	if !slices.Contains(types.MediaTypes, mediaType) || (encoding != "" && encoding != "identity") {
+	if !slices.Contains(types.MediaTypes, mediaType) || !isPlain(r.http.Header) {
 		return "", types.UnsupportedMediaType(types.MediaTypes...)
 	}
 	return mediaType, nil
+}
+
+// checkCharset refuses what would be taken for other letters.
+func checkCharset(charset string) error {
+	if charset == "" || strings.EqualFold(charset, "utf-8") || strings.EqualFold(charset, "utf8") {
+		return nil
+	}
+	return types.UnsupportedCharset(charset)
+}
+
+// isPlain tells whether a body is sent as it is, and not compressed.
+func isPlain(h http.Header) bool {
+	encoding := h.Get("Content-Encoding")
+	return encoding == "" || encoding == "identity"
 }
 
 func (s *Server) readAll(r *request) ([]byte, error) {
