@@ -123,7 +123,7 @@ func (o *applyOptions) apply(ctx context.Context, conn *connection, m manifest) 
 	}
 	a.tell()
 	if o.output != "" && res.Object != nil {
-		return printDocument(o.Out, o.output, res.Object)
+		return printWritten(o.Out, o.output, res.Object)
 	}
 	return o.say("configmap/%s %s", m.Name(), verb)
 }

@@ -119,7 +119,7 @@ func (o *createOptions) create(ctx context.Context, conn *connection, doc types.
 		}
 	}
 	if o.output != "" {
-		return printDocument(o.Out, o.output, result)
+		return printWritten(o.Out, o.output, result)
 	}
 	suffix := ""
 	if o.dryRun != "none" {

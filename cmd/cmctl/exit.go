@@ -70,8 +70,8 @@ type objectError struct {
 // Error adds what the inner text doesn't say already.
 func (e *objectError) Error() string {
 	text := e.err.Error()
-	for _, name := range []string{"configmaps ", "ConfigMap "} {
-		if rest, ok := strings.CutPrefix(text, name+strconv.Quote(e.name)+" "); ok {
+	for _, name := range []string{e.object, "configmaps " + strconv.Quote(e.name), "ConfigMap " + strconv.Quote(e.name)} {
+		if rest, ok := strings.CutPrefix(text, name+" "); ok {
 			text = rest
 		}
 	}

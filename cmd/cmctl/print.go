@@ -52,6 +52,14 @@ func printDocument(w io.Writer, output string, d types.Document) error {
 	return err
 }
 
+// printWritten writes what a write made, without the bookkeeping that get hides
+// too.
+func printWritten(w io.Writer, output string, d types.Document) error {
+	d = d.Clone()
+	d.SetMeta("managedFields", nil)
+	return printDocument(w, output, d)
+}
+
 // asList puts objects into a List as kubectl shows several.
 func asList(items []types.Document) types.Document {
 	list := make([]any, len(items))

@@ -64,6 +64,7 @@ func rootCommand(out streams) *cobra.Command {
 			"Each setting can be given as a flag, as a variable CMSERVER_<NAME>, or in a YAML file\n" +
 			"(--config, or cmserver/config.yaml in the user's configuration folder), in this order.",
 		Args:          noArgs,
+		Version:       versionLine(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE:          serve,
@@ -77,7 +78,7 @@ func rootCommand(out streams) *cobra.Command {
 	root.AddCommand(serveCommand, &cobra.Command{
 		Use: "version", Short: "Print the version", Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(out.out, "cmserver %s (Kubernetes API %s)\n", release(), server.Version(release()).GitVersion)
+			_, err := fmt.Fprintln(out.out, "cmserver", versionLine())
 			return err
 		},
 	})

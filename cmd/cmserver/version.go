@@ -1,6 +1,11 @@
 package main
 
-import "runtime/debug"
+import (
+	"fmt"
+	"runtime/debug"
+
+	"example.com/cmctl/pkg/server"
+)
 
 // release is the version of this program, as the build recorded it.
 func release() string {
@@ -8,4 +13,9 @@ func release() string {
 		return info.Main.Version
 	}
 	return "(devel)"
+}
+
+// versionLine names the release, and the Kubernetes release whose API it serves.
+func versionLine() string {
+	return fmt.Sprintf("%s (Kubernetes API %s)", release(), server.Version(release()).GitVersion)
 }

@@ -87,6 +87,8 @@ func TestRefusals(t *testing.T) {
 		{"dry run of a deletion in another case", "DELETE", flags + "?dryrun=All", "", nil, 400, "BadRequest", "it is written dryRun"},
 		{"dry run as its flag is spelt", "DELETE", flags + "?dry-run=All", "", nil, 400, "BadRequest", "it is written dryRun"},
 		{"dry run with brackets", "POST", collection + "?dryRun[]=All", `{"metadata":{"name":"new"}}`, nil, 400, "BadRequest", "it is written dryRun"},
+		{"precondition by its path in the query", "DELETE", flags + "?preconditions.resourceVersion=99", "", nil, 400, "BadRequest", "written uid and resourceVersion"},
+		{"precondition in brackets in the query", "DELETE", flags + "?preconditions%5Buid%5D=u", "", nil, 400, "BadRequest", "written uid and resourceVersion"},
 		{"selector of a deletion that is none", "DELETE", collection + "?labelSelector=%00", "", nil, 400, "BadRequest", "selects everything"},
 		{"selector of a deletion in another case", "DELETE", collection + "?labelselector=a%3Db", "", nil, 400, "BadRequest", "it is written labelSelector"},
 		{"two selectors of a deletion", "DELETE", collection + "?labelSelector=a&labelSelector=b", "", nil, 400, "BadRequest", "given twice"},

@@ -134,6 +134,9 @@ func checkParameters(r *request) error {
 		if slices.ContainsFunc(values, func(v string) bool { return !utf8.ValidString(v) }) {
 			return types.BadRequest(fmt.Sprintf("parameter %s is not UTF-8 text", strings.ToValidUTF8(name, "?")))
 		}
+		if strings.HasPrefix(strings.ToLower(letters(name)), "preconditions") {
+			return types.BadRequest(fmt.Sprintf("unknown parameter %q: in the query preconditions are written uid and resourceVersion", name))
+		}
 		for _, known := range append(parameters, "dryRun") {
 			if name != known && strings.EqualFold(letters(name), known) {
 				return types.BadRequest(fmt.Sprintf("unknown parameter %q: it is written %s", name, known))

@@ -127,7 +127,7 @@ func (s *Server) statusOf(r *request, err error) *types.StatusError {
 	case errors.As(err, &status):
 		return status
 	case errors.Is(err, context.DeadlineExceeded):
-		return types.Timeout("the request took longer than " + s.options.RequestTimeout.String() + "; nothing was stored")
+		return types.Timeout("the request took longer than it may; nothing was stored")
 	case errors.Is(err, store.ErrClosed):
 		return types.Unavailable("the server is shutting down; nothing was stored", 1)
 	case errors.Is(err, store.ErrFailed):

@@ -77,7 +77,11 @@ func (s *Server) checkPut(r *request, body types.Object, sent string, old types.
 // refuseBlindPut refuses a PUT without a version, and names the setting that
 // would let it through.
 func refuseBlindPut(r *request) error {
-	r.warn(putWarning)
+	warning := putWarning
+	if isHelmName(r.name) {
+		warning += ", and --unconditional-put=helm allows Helm's"
+	}
+	r.warn(warning)
 	return types.UpdateNeedsVersion()
 }
 
@@ -96,5 +100,7 @@ func (s *Server) mayPutBlindly(body types.Object) bool {
 // isHelmRelease recognises the records in which Helm keeps its releases.
 func isHelmRelease(o types.Object) bool {
 	_, isConfigMap := o.(*types.ConfigMap)
-	return isConfigMap && strings.HasPrefix(o.GetName(), "sh.helm.release.v1.") && o.GetLabels()["owner"] == "helm"
+	return isConfigMap && isHelmName(o.GetName()) && o.GetLabels()["owner"] == "helm"
 }
+
+func isHelmName(name string) bool { return strings.HasPrefix(name, "sh.helm.release.v1.") }
