@@ -17,7 +17,7 @@ import (
 const (
 	MediaJSON = "application/json"
 	MediaYAML = "application/yaml"
-	// MediaProtobuf is read, since kubectl sends it, but not written.
+	// MediaProtobuf is what Kubernetes' own clients prefer.
 	MediaProtobuf = "application/vnd.kubernetes.protobuf"
 )
 
