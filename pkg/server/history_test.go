@@ -123,3 +123,14 @@ func TestHistoryOfLargeObjects(t *testing.T) {
 		}
 	}
 }
+
+func TestAnObjectNamedHistory(t *testing.T) {
+	a := start(t)
+	a.must(201, "POST", collection, named("history"))
+	table := []string{"Accept", "application/json;as=Table;v=v1;g=meta.k8s.io"}
+	if r := a.must(200, "GET", collection+"/history", "", table...); !strings.Contains(r.body, `"kind":"Table"`) {
+		t.Errorf("got %s", r.body)
+	}
+	isStatus(t, a.do("GET", collection+"/history/history", "", table...), 406, "NotAcceptable", "")
+	a.must(200, "GET", collection+"/history/history", "")
+}

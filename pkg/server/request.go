@@ -92,7 +92,7 @@ func (s *Server) dispatch(known verbs, r *request) (answer, error) {
 func (r *request) negotiate() error {
 	at, err := render.Document, error(nil)
 	switch {
-	case r.resource == nil || strings.HasSuffix(r.http.URL.Path, historyPath):
+	case r.resource == nil || strings.HasSuffix(r.http.Pattern, "}"+historyPath): // an object may have that name
 	case r.name == "" && r.http.Method == http.MethodGet:
 		at = render.Collection
 	default:
