@@ -55,7 +55,9 @@ func (s *Server) createObject(r *request, o writeOptions, body types.Object) (an
 	// No writer owns these: a new object has none.
 	body.SetDeletionTimestamp(nil)
 	body.SetDeletionGracePeriodSeconds(nil)
-	s.manage(r.resource, nil, body, o.meta)
+	if err := s.manage(r.resource, nil, body, o.meta); err != nil {
+		return answer{}, err
+	}
 	return s.createManaged(r, o, body)
 }
 

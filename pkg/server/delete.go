@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -35,9 +36,8 @@ func (s *Server) deleteCollection(r *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	// The parser takes some texts for no selector, which would delete everything.
-	if text := r.query.Get("labelSelector"); text != "" && o.LabelSelector.Empty() {
-		return answer{}, types.BadRequest(fmt.Sprintf("labelSelector %q selects everything; leave it out if that is meant", text))
+	if err := checkSelectors(r, o); err != nil {
+		return answer{}, err
 	}
 	d, err := s.deletion(r)
 	if err != nil {
@@ -54,6 +54,23 @@ func (s *Server) deleteCollection(r *request) (answer, error) {
 		}
 	}
 	return found.answer(), nil
+}
+
+// checkSelectors refuses selectors that select everything, or would be passed over:
+// everything would be deleted.
+func checkSelectors(r *request, o *internalversion.ListOptions) error {
+	if text := r.query.Get("labelSelector"); text != "" && o.LabelSelector.Empty() {
+		return types.BadRequest(fmt.Sprintf("labelSelector %q selects everything; leave it out if that is meant", text))
+	}
+	if text := r.query.Get("fieldSelector"); text != "" && o.FieldSelector.Empty() {
+		return types.BadRequest(fmt.Sprintf("fieldSelector %q selects everything; leave it out if that is meant", text))
+	}
+	for _, name := range []string{"label", "labels", "field", "fields", "selector", "l"} {
+		if r.query.Has(name) {
+			return types.BadRequest(fmt.Sprintf("unknown parameter %q: selectors are written labelSelector and fieldSelector", name))
+		}
+	}
+	return nil
 }
 
 // deletion is a request to delete, of one object or of several.

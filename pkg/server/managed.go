@@ -21,6 +21,10 @@ func fieldManagers() map[*types.Resource]*fieldmanager.Manager {
 
 // manage brings next's managedFields up to date: the fields in which it differs
 // from old belong to the manager that writes. old is nil for a create.
-func (s *Server) manage(res *types.Resource, old, next types.Object, meta store.Meta) {
+func (s *Server) manage(res *types.Resource, old, next types.Object, meta store.Meta) error {
+	if err := types.LimitManagedFields(next, old); err != nil {
+		return err
+	}
 	s.fields[res].Update(old, next, meta.Manager, meta.Time)
+	return nil
 }

@@ -54,7 +54,9 @@ func (s *Server) place(ctx context.Context, r *request, name string) (store.Txn,
 func (s *Server) newNamespace(name string) (store.Txn, error) {
 	meta := store.Meta{Verb: "create", Manager: ownManager, Time: s.now()}
 	next := types.NewNamespace(name)
-	s.manage(types.Namespaces, nil, next, meta)
+	if err := s.manage(types.Namespaces, nil, next, meta); err != nil {
+		return store.Txn{}, err
+	}
 	next.SetUID(ktypes.UID(uuid.NewString()))
 	next.SetCreationTimestamp(metav1.NewTime(meta.Time).Rfc3339Copy())
 	if errs := types.Namespaces.Validate(next); len(errs) > 0 {
@@ -88,14 +90,17 @@ func (s *Server) deleteNamespace(r *request) (answer, error) {
 // spec.finalizers counts. The finalizer that lets the contents go first is the
 // reaper's: without it objects would be left in no namespace.
 func (s *Server) finalize(r *request) (answer, error) {
-	return s.put(r, func(body, old types.Object, _ writeOptions) types.Object {
+	return s.put(r, func(body, old types.Object, _ writeOptions) (types.Object, error) {
 		next := old.DeepCopyObject().(*types.Namespace)
 		held := slices.Contains(next.Spec.Finalizers, corev1.FinalizerKubernetes)
 		next.Spec.Finalizers = slices.Clone(body.(*types.Namespace).Spec.Finalizers)
 		if held && !slices.Contains(next.Spec.Finalizers, corev1.FinalizerKubernetes) {
 			next.Spec.Finalizers = append(next.Spec.Finalizers, corev1.FinalizerKubernetes)
 		}
-		return next
+		if errs := types.Namespaces.Validate(next); len(errs) > 0 {
+			return nil, types.Namespaces.Invalid(next.Name, errs)
+		}
+		return next, nil
 	})
 }
 

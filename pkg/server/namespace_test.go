@@ -256,6 +256,7 @@ func TestNamespaceWaitsForFinalizersInItsSpec(t *testing.T) {
 		r := finalize(`[]`)
 		return r.code == 200 && len(r.space.Spec.Finalizers) == 1 && r.space.Spec.Finalizers[0] == "kubernetes"
 	})
+	isStatus(t, finalize(`["!!"]`), 422, "Invalid", "spec.finalizers")
 	eventually(t, "another is there", func() bool { return finalize(`["example.com/hold"]`).code == 200 })
 	a.must(200, "PATCH", teamAMaps+"/held", `{"metadata":{"finalizers":null}}`, "Content-Type", "application/merge-patch+json")
 	eventually(t, "it is emptied and waits", func() bool {

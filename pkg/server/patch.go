@@ -49,8 +49,7 @@ func (s *Server) patch(r *request) (answer, error) {
 		if err := settle(r, next, old); err != nil {
 			return nil, err
 		}
-		s.manage(r.resource, old, next, o.meta)
-		return next, nil
+		return next, s.manage(r.resource, old, next, o.meta)
 	}}
 	return m.run(r.context())
 }

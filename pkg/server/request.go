@@ -130,11 +130,14 @@ func checkParameters(r *request) error {
 	if r.http.Method == http.MethodGet {
 		return nil
 	}
+	if r.http.Header.Get("If-Match") != "" {
+		return types.BadRequest("header If-Match is no condition here: send metadata.resourceVersion, or preconditions to delete")
+	}
 	for name, values := range r.query {
 		if slices.ContainsFunc(values, func(v string) bool { return !utf8.ValidString(v) }) {
 			return types.BadRequest(fmt.Sprintf("parameter %s is not UTF-8 text", strings.ToValidUTF8(name, "?")))
 		}
-		if strings.HasPrefix(strings.ToLower(letters(name)), "preconditions") {
+		if strings.Contains(strings.ToLower(letters(name)), "precondition") {
 			return types.BadRequest(fmt.Sprintf("unknown parameter %q: in the query preconditions are written uid and resourceVersion", name))
 		}
 		for _, known := range append(parameters, "dryRun") {

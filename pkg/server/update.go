@@ -15,17 +15,16 @@ const putWarning = "this server refuses updates without metadata.resourceVersion
 // contract: a body that names another object, a missing version, a missing
 // object, another uid, another version, and only then the content.
 func (s *Server) replace(r *request) (answer, error) {
-	return s.put(r, func(body, old types.Object, o writeOptions) types.Object {
+	return s.put(r, func(body, old types.Object, o writeOptions) (types.Object, error) {
 		next := body.DeepCopyObject().(types.Object)
 		keepOwned(next, old)
 		r.resource.PrepareUpdate(next, old)
-		s.manage(r.resource, old, next, o.meta)
-		return next
+		return next, s.manage(r.resource, old, next, o.meta)
 	})
 }
 
 // put stores what is made of a body and of the object that it was made from.
-func (s *Server) put(r *request, next func(body, old types.Object, o writeOptions) types.Object) (answer, error) {
+func (s *Server) put(r *request, next func(body, old types.Object, o writeOptions) (types.Object, error)) (answer, error) {
 	o, err := s.writeOptions(r, "UpdateOptions", "update")
 	if err != nil {
 		return answer{}, err
@@ -52,7 +51,7 @@ func (s *Server) put(r *request, next func(body, old types.Object, o writeOption
 		if err := s.checkPut(r, body, sent, old); err != nil {
 			return nil, err
 		}
-		return next(body, old, o), nil
+		return next(body, old, o)
 	}}
 	return put.run(r.context())
 }

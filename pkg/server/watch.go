@@ -27,10 +27,12 @@ const (
 	// lastBookmark is how long before its end a watch has its last bookmark, so
 	// that the next one begins where this one ended.
 	lastBookmark = 2 * time.Second
-	// firstPage is how many objects are read at first for the initial events, then
-	// about as many as are pageBytes: a client that does not read holds them.
-	firstPage = 20
-	pageBytes = 1 << 20
+	// firstPage is how many objects are read at first for the initial events. While
+	// they are small, each page has twice as many, at most largestPage: a client
+	// that does not read holds one.
+	firstPage   = 4
+	largestPage = 64
+	pageBytes   = 1 << 20
 )
 
 // watch answers GET on the paths that are nothing but watches.
@@ -253,7 +255,7 @@ func (w *watching) bookmarkAfter(ctx context.Context, now time.Time) time.Time {
 // sendInitial sends the objects of one state in the order of their keys, then
 // follows what changes after it.
 func (w *watching) sendInitial(ctx context.Context) error {
-	page := w.page
+	page, size := w.page, firstPage
 	w.page = store.Page{} // not to be kept as long as the watch
 	for {
 		var err error
@@ -269,7 +271,8 @@ func (w *watching) sendInitial(ctx context.Context) error {
 			break
 		}
 		last := page.Records[len(page.Records)-1].Key
-		page, err = w.server.store.List(ctx, store.ListOptions{Prefix: w.scope(), After: last, At: w.from, Limit: nextPage(page)})
+		size = nextPage(page, size)
+		page, err = w.server.store.List(ctx, store.ListOptions{Prefix: w.scope(), After: last, At: w.from, Limit: size})
 		if err != nil {
 			return err
 		}
@@ -284,13 +287,13 @@ func (w *watching) sendInitial(ctx context.Context) error {
 	return nil
 }
 
-// nextPage is how many objects to read after a page, if they are like those.
-func nextPage(page store.Page) int {
-	size := len(page.Records)
+// nextPage is how many objects to read after a page of so many.
+func nextPage(page store.Page, size int) int {
+	largest := 1
 	for _, rec := range page.Records {
-		size += len(rec.Value)
+		largest = max(largest, len(rec.Value))
 	}
-	return max(1, pageBytes*len(page.Records)/size)
+	return max(1, min(2*size, largestPage, pageBytes/largest))
 }
 
 // sendChange sends what a change is to a client that sees the selected objects

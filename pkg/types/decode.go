@@ -42,7 +42,7 @@ func (r *Resource) Decode(body []byte, mediaType string) (o Object, problems []s
 	if err := r.checkTimes(o); err != nil {
 		return nil, nil, err
 	}
-	if err := checkManagedFields(o); err != nil {
+	if err := checkFieldsV1(o); err != nil {
 		return nil, nil, err
 	}
 	o.GetObjectKind().SetGroupVersionKind(r.GroupVersionKind())

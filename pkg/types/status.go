@@ -210,9 +210,9 @@ func InvalidOptions(kind string, errs field.ErrorList) *StatusError {
 }
 
 func invalid(kind schema.GroupKind, name string, errs field.ErrorList) *StatusError {
-	more := len(errs) - MaxCauses
-	err := apierrors.NewInvalid(kind, name, errs[:min(len(errs), MaxCauses)])
-	if more > 0 {
+	told := named(errs)
+	err := apierrors.NewInvalid(kind, name, errs[:told])
+	if more := len(errs) - told; more > 0 {
 		err.ErrStatus.Message += fmt.Sprintf(" and %d more", more)
 	}
 	err.ErrStatus.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
