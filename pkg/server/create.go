@@ -93,8 +93,11 @@ func (s *Server) createManaged(r *request, o writeOptions, next types.Object) (a
 		switch _, taken := moved(err, key); {
 		case taken:
 			return answer{}, s.exists(r, next, nil)
-		case errors.As(err, &guard) && r.context().Err() == nil:
-			continue // the namespace moved
+		case errors.As(err, &guard): // the namespace moved
+			if r.context().Err() != nil {
+				return answer{}, r.context().Err()
+			}
+			continue
 		case err != nil:
 			return answer{}, err
 		}

@@ -182,6 +182,9 @@ func (s *Server) bound(next http.Handler) http.Handler {
 // client says so. Of a watch, timeoutSeconds tells.
 func (s *Server) timeLimit(r *http.Request) (time.Duration, error) {
 	limit := s.options.RequestTimeout
+	if r.URL.RawQuery == "" {
+		return limit, nil
+	}
 	query := r.URL.Query()
 	text := query.Get("timeout")
 	if text == "" || query.Has("watch") || strings.HasPrefix(r.URL.Path, "/api/v1/watch/") {

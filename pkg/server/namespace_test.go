@@ -282,6 +282,43 @@ func TestTerminationGoesOnAfterARestart(t *testing.T) {
 	isStatus(t, a.do("GET", teamAMaps+"/flags", ""), 404, "NotFound", "")
 }
 
+// A namespace that is deleted between a create's look at it and its commit takes
+// nothing in any more.
+func TestCreateThatLosesItsNamespaceAtTheLastMoment(t *testing.T) {
+	for name, c := range map[string]struct{ method, path, body, kind string }{
+		"create": {"POST", teamAMaps, named("new"), "application/json"},
+		"apply": {"PATCH", teamAMaps + "/new?fieldManager=m", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"new"}}`,
+			"application/apply-patch+yaml"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, h := hook(t)
+			a.must(201, "POST", teamAMaps, named("first"))
+			h.commit = func(ctx context.Context, txn store.Txn) (store.Revision, error) {
+				h.commit = nil
+				a.must(200, "DELETE", teamA, "")
+				return h.Store.Commit(ctx, txn)
+			}
+			isStatus(t, a.do(c.method, c.path, c.body, "Content-Type", c.kind), 403, "Forbidden", "it is being terminated")
+			isStatus(t, a.do("GET", teamAMaps+"/new", ""), 404, "NotFound", "")
+		})
+	}
+}
+
+// Two first objects of a namespace make it once.
+func TestCreatesThatMakeTheSameNamespace(t *testing.T) {
+	a, h := hook(t)
+	h.commit = func(ctx context.Context, txn store.Txn) (store.Revision, error) {
+		h.commit = nil
+		a.must(201, "POST", teamAMaps, named("first"))
+		return h.Store.Commit(ctx, txn)
+	}
+	second := a.must(201, "POST", teamAMaps, named("second"))
+	first := a.must(200, "GET", teamAMaps+"/first", "")
+	if ns := a.must(200, "GET", teamA, "").space; ns.ResourceVersion != first.version() || ns.ResourceVersion == second.version() {
+		t.Errorf("namespace at %s, first object at %s, second at %s", ns.ResourceVersion, first.version(), second.version())
+	}
+}
+
 // However creates and a deletion of their namespace meet: no object is ever in
 // a namespace that does not exist.
 func TestCreatesRaceTheDeletionOfTheirNamespace(t *testing.T) {

@@ -60,7 +60,8 @@ func (p *reaper) follow(ctx context.Context) error {
 	for _, rec := range page.Records {
 		p.look(ctx, rec)
 	}
-	// From now on, if the store is empty: nothing is between the two.
+	// The system's namespaces are there, so this is no revision 0, which would stand
+	// for now and leave a gap.
 	changes, err := p.server.store.Watch(ctx, prefix, page.Revision)
 	if err != nil {
 		return err

@@ -228,3 +228,23 @@ func receive(t testing.TB, codecs serializer.CodecFactory, accept string, body [
 		events = append(events, watch.Event{Type: event, Object: object})
 	}
 }
+
+// However many share them, events are those that each stream would write itself.
+func TestSharedEventsAreNotMixedUp(t *testing.T) {
+	r := newRenderer()
+	one := item(t, types.ConfigMaps, &types.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "u"}, Data: map[string]string{"k": "1"}}, "7")
+	old := item(t, types.ConfigMaps, &types.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "u"}, Data: map[string]string{"k": "2"}}, "7")
+	for range 2 { // made, then found
+		for _, accept := range []string{"", acceptPartial, types.MediaProtobuf, types.MediaProtobuf + acceptPartial[len(types.MediaJSON):], acceptTable} {
+			for _, event := range []watch.EventType{watch.Added, watch.Modified, watch.Deleted} {
+				for _, it := range []render.Item{one, old, {Encoded: one.Encoded, Version: "8"}} {
+					s := stream(t, r, accept, types.ConfigMaps, nil)
+					want := must(t)(stream(t, r, accept, types.ConfigMaps, nil).Event(nil, event, it))
+					if got := must(t)(s.Shared(event, it)); !bytes.Equal(got, want) {
+						t.Errorf("Accept %q: %s of version %s is\n%q, want\n%q", accept, event, it.Version, got, want)
+					}
+				}
+			}
+		}
+	}
+}
