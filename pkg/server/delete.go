@@ -78,6 +78,7 @@ type deletion struct {
 	server  *Server
 	options metav1.DeleteOptions
 	meta    store.Meta
+	guards  []store.Guard // what must hold besides
 }
 
 // deletion reads the parameters, from the body or else from the query.
@@ -225,7 +226,7 @@ func (d *deletion) once(ctx context.Context, res *types.Resource, namespace, nam
 	if len(d.options.DryRun) > 0 {
 		return done, nil
 	}
-	rev, err := d.server.commit(ctx, rec.Revision, store.Record{Key: rec.Key, UID: rec.UID, Deleted: true, Meta: d.meta})
+	rev, err := d.server.commit(ctx, rec.Revision, store.Record{Key: rec.Key, UID: rec.UID, Deleted: true, Meta: d.meta}, store.Txn{Guards: d.guards})
 	if err != nil {
 		return answer{}, err
 	}
@@ -290,5 +291,5 @@ func (d *deletion) mark(ctx context.Context, res *types.Resource, rec store.Reco
 		next.SetDeletionTimestamp(&now)
 		next.SetDeletionGracePeriodSeconds(&noGrace)
 	}
-	return d.server.swap(ctx, res, rec, old, next, writeOptions{dryRun: len(d.options.DryRun) > 0, meta: d.meta})
+	return d.server.swap(ctx, res, rec, old, next, writeOptions{dryRun: len(d.options.DryRun) > 0, meta: d.meta, guards: d.guards})
 }

@@ -113,14 +113,15 @@ func (s *Server) swap(ctx context.Context, res *types.Resource, rec store.Record
 	if o.dryRun {
 		return unchanged, nil
 	}
+	also := store.Txn{Guards: o.guards}
 	if finished(old, next) {
-		rev, err := s.commit(ctx, rec.Revision, store.Record{Key: rec.Key, UID: rec.UID, Deleted: true, Meta: o.meta})
+		rev, err := s.commit(ctx, rec.Revision, store.Record{Key: rec.Key, UID: rec.UID, Deleted: true, Meta: o.meta}, also)
 		return written(unchanged, rev), err
 	}
 	if bytes.Equal(e.Value, rec.Value) {
 		return unchanged, nil
 	}
-	rev, err := s.commit(ctx, rec.Revision, recordOf(rec.Key, next, e, o.meta))
+	rev, err := s.commit(ctx, rec.Revision, recordOf(rec.Key, next, e, o.meta), also)
 	if err != nil {
 		return answer{}, err
 	}

@@ -3,8 +3,11 @@ package server_test
 import (
 	"context"
 	"fmt"
+	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -267,6 +270,57 @@ func TestNamespaceWaitsForFinalizersInItsSpec(t *testing.T) {
 		t.Errorf("finalize: %s", r.body)
 	}
 	eventually(t, "the namespace is gone", gone(a, teamA))
+}
+
+// While a namespace is being emptied it goes, and is made anew with an object of the
+// same name, as another server of the store could do it. That object is not touched.
+func TestANamespaceMadeAnewIsNotEmptied(t *testing.T) {
+	a, h := hook(t)
+	a.must(201, "POST", teamAMaps, named("flags"))
+	a.must(200, "DELETE", teamA, "")
+	var once sync.Once
+	var renewed atomic.Bool
+	looked := make(chan struct{})
+	h.commit = func(ctx context.Context, txn store.Txn) (store.Revision, error) {
+		if txn.Writes[0].Key != "configmaps/team-a/flags" {
+			return h.Store.Commit(ctx, txn)
+		}
+		once.Do(func() {
+			if _, err := h.Store.Commit(ctx, store.Txn{Writes: []store.Record{
+				{Key: "configmaps/team-a/flags", Deleted: true}, {Key: "namespaces/team-a", Deleted: true},
+			}}); err != nil {
+				t.Error(err)
+			}
+			other := server.New(server.Options{Store: h.Store})
+			w := httptest.NewRecorder()
+			other.Handler().ServeHTTP(w, httptest.NewRequest("POST", teamAMaps, strings.NewReader(named("flags"))))
+			if w.Code != 201 {
+				t.Errorf("made anew: %d %s", w.Code, w.Body)
+			}
+			renewed.Store(true)
+		})
+		return h.Store.Commit(ctx, txn)
+	}
+	h.get = func(ctx context.Context, key store.Key) (store.Record, error) {
+		if key == "namespaces/team-a" && renewed.CompareAndSwap(true, false) {
+			defer close(looked)
+		}
+		return h.Store.Get(ctx, key, 0)
+	}
+	follow := server.New(server.Options{Store: h})
+	if err := follow.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer follow.Stop()
+	select {
+	case <-looked: // at the new namespace, after whatever it did
+	case <-time.After(20 * time.Second):
+		t.Fatal("the reaper does not look again")
+	}
+	a.must(200, "GET", teamAMaps+"/flags", "")
+	if r := a.must(200, "GET", teamA, ""); r.space.Status.Phase != "Active" {
+		t.Errorf("the new namespace is %s", r.body)
+	}
 }
 
 // What was left to do when the server stopped is in the store.

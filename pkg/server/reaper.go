@@ -142,10 +142,7 @@ func (p *reaper) empty(ctx context.Context, name string, uid ktypes.UID) (gone b
 			changed <- err
 		})
 	}
-	if err := p.deleteAll(ctx, name); err != nil {
-		return false, err
-	}
-	if gone, err = p.remove(ctx, name, uid); gone || err != nil {
+	if gone, err = p.step(ctx, name, uid); gone || err != nil {
 		return gone, err
 	}
 	select {
@@ -156,9 +153,40 @@ func (p *reaper) empty(ctx context.Context, name string, uid ktypes.UID) (gone b
 	}
 }
 
+// step does what can be done now. Every commit of it holds only while the namespace
+// is the one that was deleted: one of that name that was made anew, and what is in
+// it, is none of the reaper's.
+func (p *reaper) step(ctx context.Context, name string, uid ktypes.UID) (gone bool, err error) {
+	rec, err := p.server.current(ctx, types.Namespaces, "", name)
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	old, err := decoded(types.Namespaces, rec)
+	if err != nil {
+		return false, err
+	}
+	if old.GetUID() != uid {
+		return true, nil // made anew
+	}
+	if err = p.deleteAll(ctx, name, store.Guard{Key: rec.Key, Revision: rec.Revision}); err == nil {
+		gone, err = p.remove(ctx, name, rec, old)
+	}
+	if errors.As(err, new(*store.GuardError)) {
+		return false, nil // the change woke us already
+	}
+	return gone, err
+}
+
 // deleteAll deletes each object in the namespace that is not marked yet.
-func (p *reaper) deleteAll(ctx context.Context, namespace string) error {
-	d := &deletion{server: p.server, meta: store.Meta{Verb: "delete", Manager: ownManager, Time: p.server.now()}}
+func (p *reaper) deleteAll(ctx context.Context, namespace string, within store.Guard) error {
+	d := &deletion{
+		server: p.server,
+		meta:   store.Meta{Verb: "delete", Manager: ownManager, Time: p.server.now()},
+		guards: []store.Guard{within},
+	}
 	o := store.ListOptions{Prefix: prefixOf(types.ConfigMaps, namespace), Limit: 500}
 	for {
 		page, err := p.server.store.List(ctx, o)
@@ -180,32 +208,15 @@ func (p *reaper) deleteAll(ctx context.Context, namespace string) error {
 
 // remove deletes the namespace itself if nothing is left in it and nobody's
 // finalizer holds it.
-func (p *reaper) remove(ctx context.Context, name string, uid ktypes.UID) (gone bool, err error) {
+func (p *reaper) remove(ctx context.Context, name string, rec store.Record, old types.Object) (gone bool, err error) {
 	left, err := p.server.store.List(ctx, store.ListOptions{Prefix: prefixOf(types.ConfigMaps, name), Limit: 1})
 	if err != nil || len(left.Records) > 0 {
 		return false, err
-	}
-	rec, err := p.server.current(ctx, types.Namespaces, "", name)
-	if apierrors.IsNotFound(err) {
-		return true, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	old, err := decoded(types.Namespaces, rec)
-	if err != nil {
-		return false, err
-	}
-	if old.GetUID() != uid {
-		return true, nil // made anew
 	}
 	next := old.DeepCopyObject().(*types.Namespace)
 	next.Spec.Finalizers = slices.DeleteFunc(next.Spec.Finalizers, func(f corev1.FinalizerName) bool { return f == corev1.FinalizerKubernetes })
 	meta := store.Meta{Verb: "delete", Manager: ownManager, Time: p.server.now()}
 	if _, err := p.server.swap(ctx, types.Namespaces, rec, old, next, writeOptions{meta: meta}); err != nil {
-		if _, conflict := moved(err, rec.Key); conflict {
-			return false, nil // the change woke us already
-		}
 		return false, err
 	}
 	return finished(old, next), nil

@@ -250,6 +250,7 @@ type writeOptions struct {
 	dryRun          bool
 	fieldValidation string
 	meta            store.Meta
+	guards          []store.Guard // what must hold besides
 }
 
 // writeOptions reads the parameters of a create or update; kind is what
