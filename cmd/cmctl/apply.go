@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/cmctl/cmd/cmctl/internal/manifest"
 	"example.com/cmctl/pkg/client"
 	"example.com/cmctl/pkg/retry"
 	"example.com/cmctl/pkg/types"
@@ -72,7 +73,7 @@ func (o *applyOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	manifests, errs := readManifests(o.files, o.In)
+	manifests, errs := manifest.Read(o.files, o.In)
 	manifests, misplaced := conn.placeAll(manifests)
 	errs = append(errs, misplaced...)
 	for i, m := range manifests {
@@ -88,7 +89,7 @@ func (o *applyOptions) run(ctx context.Context) error {
 }
 
 // apply brings one object to its manifest.
-func (o *applyOptions) apply(ctx context.Context, conn *connection, m manifest) error {
+func (o *applyOptions) apply(ctx context.Context, conn *connection, m manifest.Manifest) error {
 	a, err := o.newApplication(ctx, conn, m)
 	if err != nil {
 		return conn.explain(m.Namespace(), m.Name(), err)
@@ -99,7 +100,7 @@ func (o *applyOptions) apply(ctx context.Context, conn *connection, m manifest) 
 		func(context.Context) (types.Document, error) {
 			created = true
 			if a.live != nil {
-				o.note("%s: %q was deleted meanwhile, and is created anew", m.where(), m.Name())
+				o.note("%s: %q was deleted meanwhile, and is created anew", m.Where(), m.Name())
 			}
 			return a.fresh()
 		},
@@ -136,7 +137,7 @@ var errDisagree = errors.New("the file and the live object disagree")
 type application struct {
 	*applyOptions
 	conn   *connection
-	m      manifest
+	m      manifest.Manifest
 	file   types.Document // the manifest without what only the server sets
 	record string         // what the last-applied annotation will say
 	from   types.Document // the version that the file was made from, if it says so
@@ -148,14 +149,14 @@ type application struct {
 	plain  bool           // live has no record of what was applied
 }
 
-func (o *applyOptions) newApplication(ctx context.Context, conn *connection, m manifest) (*application, error) {
+func (o *applyOptions) newApplication(ctx context.Context, conn *connection, m manifest.Manifest) (*application, error) {
 	a := &application{applyOptions: o, conn: conn, m: m, file: m.Clone()}
 	if err := a.findOrigin(ctx); err != nil {
 		return nil, err
 	}
 	dropped := a.file.DropServerFields()
 	if a.from == nil && len(dropped) > 0 {
-		o.note("%s: %s dropped: only the server sets them", m.where(), strings.Join(dropped, ", "))
+		o.note("%s: %s dropped: only the server sets them", m.Where(), strings.Join(dropped, ", "))
 	}
 	a.file.Set(lastApplied, nil)
 	record, err := recordOf(a.file)
@@ -164,7 +165,7 @@ func (o *applyOptions) newApplication(ctx context.Context, conn *connection, m m
 	}
 	a.record = record
 	if size := annotationSize(a.file) + len(types.LastApplied) + len(record); a.from == nil && size > maxAnnotations {
-		return nil, fmt.Errorf("%s: too big to apply: with the record of what was applied, which is kept in an annotation, the annotations would be %d bytes, and %d are allowed; nothing was written. 'cmctl create -f' and 'cmctl edit' need no record", m.where(), size, maxAnnotations)
+		return nil, fmt.Errorf("%s: too big to apply: with the record of what was applied, which is kept in an annotation, the annotations would be %d bytes, and %d are allowed; nothing was written. 'cmctl create -f' and 'cmctl edit' need no record", m.Where(), size, maxAnnotations)
 	}
 	return a, nil
 }
@@ -193,7 +194,7 @@ func (a *application) findOrigin(ctx context.Context) error {
 		return &conflictError{
 			object: maps.Object(a.m.Name()).Object(), server: a.conn.Target().String(),
 			what: fmt.Sprintf("%s was made from version %s, the object is at version %s now, and the server doesn't keep the older one to compare with (%v); nothing was written",
-				a.m.where(), version, live.ResourceVersion(), err),
+				a.m.Where(), version, live.ResourceVersion(), err),
 			next: "read it anew with 'cmctl get -o yaml', or remove resourceVersion and uid from the file to apply it by the record of the last apply",
 		}
 	}
@@ -269,7 +270,7 @@ func (a *application) mergeFrom(live types.Document) (types.Document, bool) {
 	}
 	a.gone = removals(m.Applied)
 	if live.ResourceVersion() != a.from.ResourceVersion() {
-		a.note("%s was made from version %s; the object is at version %s", a.m.where(), a.from.ResourceVersion(), live.ResourceVersion())
+		a.note("%s was made from version %s; the object is at version %s", a.m.Where(), a.from.ResourceVersion(), live.ResourceVersion())
 		a.reapplied(a.from, m, bare)
 	}
 	restore(m.Document)
@@ -288,17 +289,17 @@ func (a *application) tell() {
 		for i, f := range a.kept {
 			names[i] = f.String()
 		}
-		a.note("%s: kept, for nobody applied them and the file lacks them: %s", a.m.where(), strings.Join(names, ", "))
+		a.note("%s: kept, for nobody applied them and the file lacks them: %s", a.m.Where(), strings.Join(names, ", "))
 	}
 	for _, c := range a.gone {
-		a.note("%s: removed, for the file no longer has it: %s (was %s)", a.m.where(), c.Field, quote(c.From))
+		a.note("%s: removed, for the file no longer has it: %s (was %s)", a.m.Where(), c.Field, quote(c.From))
 	}
 	for _, d := range a.drifts {
 		took := "overwritten by the file"
 		if a.keep {
 			took = "kept as it is live"
 		}
-		a.note("%s: %s: %s, file %s, live %s", a.m.where(), d.Field, took, quote(d.File), quote(d.Live))
+		a.note("%s: %s: %s, file %s, live %s", a.m.Where(), d.Field, took, quote(d.File), quote(d.Live))
 	}
 }
 
@@ -315,7 +316,7 @@ func (a *application) conflict(ctx context.Context) error {
 		}
 	}
 	c := &conflictError{
-		object: a.conn.ConfigMaps(a.m.Namespace()).Object(a.m.Name()).Object(), server: a.conn.Target().String(), what: a.m.where() + ": " + what,
+		object: a.conn.ConfigMaps(a.m.Namespace()).Object(a.m.Name()).Object(), server: a.conn.Target().String(), what: a.m.Where() + ": " + what,
 		next: "take the file's side with --force, keep the live one with --keep, or bring the file up to date",
 	}
 	find := newOrigins(a.conn, a.live)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"example.com/cmctl/cmd/cmctl/internal/manifest"
 	"example.com/cmctl/pkg/client"
 	"example.com/cmctl/pkg/retry"
 	"example.com/cmctl/pkg/types"
@@ -86,7 +87,7 @@ func (o *createOptions) documents(conn *connection) ([]types.Document, []error) 
 		}
 		return []types.Document{doc}, nil
 	}
-	manifests, errs := readManifests(o.files, o.In)
+	manifests, errs := manifest.Read(o.files, o.In)
 	manifests, misplaced := conn.placeAll(manifests)
 	errs = append(errs, misplaced...)
 	var docs []types.Document
@@ -94,10 +95,10 @@ func (o *createOptions) documents(conn *connection) ([]types.Document, []error) 
 		switch {
 		case len(m.Problems(false)) > 0:
 			for _, p := range m.Problems(false) {
-				errs = append(errs, fmt.Errorf("%s: %s", m.where(), p.Message))
+				errs = append(errs, fmt.Errorf("%s: %s", m.Where(), p.Message))
 			}
 		case m.ResourceVersion() != "":
-			errs = append(errs, fmt.Errorf("%s: metadata.resourceVersion is set, and only the server gives versions; remove it, or use 'cmctl apply'", m.where()))
+			errs = append(errs, fmt.Errorf("%s: metadata.resourceVersion is set, and only the server gives versions; remove it, or use 'cmctl apply'", m.Where()))
 		default:
 			docs = append(docs, m.Document)
 		}
@@ -141,8 +142,8 @@ func contains(found, asked types.Document) bool {
 
 // placeAll gives manifests their namespaces and refuses those that can't have
 // one, and objects that are given twice: the second would undo the first.
-func (c *connection) placeAll(manifests []manifest) (placed []manifest, errs []error) {
-	first := map[string]manifest{}
+func (c *connection) placeAll(manifests []manifest.Manifest) (placed []manifest.Manifest, errs []error) {
+	first := map[string]manifest.Manifest{}
 	twice := map[string]bool{}
 	for _, m := range manifests {
 		if err := c.place(m); err != nil {
@@ -152,26 +153,26 @@ func (c *connection) placeAll(manifests []manifest) (placed []manifest, errs []e
 		key := m.Namespace() + "/" + m.Name()
 		if before, ok := first[key]; ok {
 			twice[key] = true
-			errs = append(errs, fmt.Errorf("%s: %q is given twice, here and at %s; nothing was written of it", m.where(), m.Name(), before.where()))
+			errs = append(errs, fmt.Errorf("%s: %q is given twice, here and at %s; nothing was written of it", m.Where(), m.Name(), before.Where()))
 			continue
 		}
 		first[key] = m
 		placed = append(placed, m)
 	}
-	placed = slices.DeleteFunc(placed, func(m manifest) bool { return twice[m.Namespace()+"/"+m.Name()] })
+	placed = slices.DeleteFunc(placed, func(m manifest.Manifest) bool { return twice[m.Namespace()+"/"+m.Name()] })
 	return placed, errs
 }
 
 // place gives a manifest the namespace to write it to: its own, else the one
 // that the command works in. One that contradicts -n is refused.
-func (c *connection) place(m manifest) error {
+func (c *connection) place(m manifest.Manifest) error {
 	own := m.Namespace()
 	if own == "" {
 		m.SetMeta("namespace", c.namespace)
 		return nil
 	}
 	if c.explicit && own != c.namespace {
-		return fmt.Errorf("%s: %q is in namespace %q, but -n says %q; nothing was written of it", m.where(), m.Name(), own, c.namespace)
+		return fmt.Errorf("%s: %q is in namespace %q, but -n says %q; nothing was written of it", m.Where(), m.Name(), own, c.namespace)
 	}
 	return nil
 }

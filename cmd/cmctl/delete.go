@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 
+	"example.com/cmctl/cmd/cmctl/internal/manifest"
 	"example.com/cmctl/pkg/retry"
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -63,7 +64,7 @@ func (o *deleteOptions) run(ctx context.Context) error {
 		errs = o.collect(errs, o.delete(ctx, conn, conn.namespace, name))
 	}
 	if len(o.files) > 0 {
-		manifests, faults := readManifests(o.files, o.In)
+		manifests, faults := manifest.Read(o.files, o.In)
 		errs = append(errs, faults...)
 		manifests, misplaced := conn.placeAll(manifests)
 		errs = append(errs, misplaced...)

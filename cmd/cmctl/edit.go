@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"example.com/cmctl/cmd/cmctl/internal/manifest"
 	"example.com/cmctl/pkg/retry"
 	"example.com/cmctl/pkg/types"
 	"github.com/spf13/cobra"
@@ -86,7 +87,7 @@ func showForEdit(doc types.Document) (base types.Document, text []byte, err erro
 	if text, err = asYAML(clean); err != nil {
 		return nil, nil, err
 	}
-	if base, err = parseYAML(text); err != nil {
+	if base, err = manifest.ParseYAML(text); err != nil {
 		return nil, nil, fmt.Errorf("this object can't be shown as YAML without changing it: %w", err)
 	}
 	if changes := types.Diff(clean, base); len(changes) > 0 && changes[0].Field.Section != "" {
@@ -140,11 +141,11 @@ func parseEdited(path string, text []byte, base types.Document) (types.Document,
 	if len(bytes.TrimSpace(text)) == 0 {
 		return nil, errors.New("edit cancelled: the saved file is empty; nothing was written (to delete the object: cmctl delete)")
 	}
-	docs := splitDocuments(text)
+	docs := manifest.Split(text)
 	if len(docs) > 1 {
-		return nil, &faultError{path, docs[1].line, "a second document begins here; edit writes one object"}
+		return nil, &manifest.Fault{File: path, Line: docs[1].Line, Message: "a second document begins here; edit writes one object"}
 	}
-	found, faults := parseManifests(path, text, base)
+	found, faults := manifest.Parse(path, text, base)
 	switch {
 	case len(faults) > 0:
 		return nil, oneOrMany(faults)
@@ -153,8 +154,8 @@ func parseEdited(path string, text []byte, base types.Document) (types.Document,
 	}
 	mine := found[0].Document
 	for _, p := range mine.Problems(false) {
-		if !untouched(base, mine, p.Path) {
-			return nil, &faultError{path, (&source{text: text, begin: 1}).line(p.Path), p.Message}
+		if !manifest.Untouched(base, mine, p.Path) {
+			return nil, &manifest.Fault{File: path, Line: (&manifest.Source{Text: text, Begin: 1}).LineOf(p.Path), Message: p.Message}
 		}
 	}
 	for _, id := range []struct{ field, was, now string }{

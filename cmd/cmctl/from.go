@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"example.com/cmctl/cmd/cmctl/internal/manifest"
 	"example.com/cmctl/pkg/types"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -117,7 +118,7 @@ func (c *collector) addFileArg(arg string) error {
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return fileError(path, err)
+		return manifest.FileError(path, err)
 	}
 	if info.IsDir() {
 		if named {
@@ -134,7 +135,7 @@ func (c *collector) addFileArg(arg string) error {
 func (c *collector) addFile(key, path string) error {
 	value, err := os.ReadFile(path)
 	if err != nil {
-		return fileError(path, err)
+		return manifest.FileError(path, err)
 	}
 	return c.add(key, value, path)
 }
@@ -145,7 +146,7 @@ func (c *collector) addFile(key, path string) error {
 func (c *collector) addFolder(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return fileError(dir, err)
+		return manifest.FileError(dir, err)
 	}
 	added := 0
 	for _, e := range entries {
@@ -155,7 +156,7 @@ func (c *collector) addFolder(dir string) error {
 		}
 		info, err := os.Stat(path)
 		if err != nil {
-			return fileError(path, err)
+			return manifest.FileError(path, err)
 		}
 		if !info.Mode().IsRegular() {
 			c.note("%s is skipped: it is not a file", path)
@@ -184,7 +185,7 @@ func unclosed(value string) bool {
 func (c *collector) addEnvFile(path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return fileError(path, err)
+		return manifest.FileError(path, err)
 	}
 	if !utf8.Valid(text) {
 		return fmt.Errorf("%s is not UTF-8 text", path)

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"strings"
@@ -12,8 +15,16 @@ import (
 	"example.com/cmctl/pkg/server"
 	"example.com/cmctl/pkg/server/store/local"
 	"github.com/rogpeppe/go-internal/testscript"
+	"k8s.io/apimachinery/pkg/util/rand"
 	apiversion "k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 )
+
+// kubeconfigVariable names a kubeconfig with another server of the API, on which
+// the scripts then run instead of on cmserver. Each works in namespaces of its
+// own there, which are deleted at its end.
+const kubeconfigVariable = "CMCTL_E2E_KUBECONFIG"
 
 // The test binary is cmctl itself, and the small programs that scripts use as
 // editors.
@@ -25,29 +36,69 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// Each script in testdata/script runs against a server of its own, whose address
-// is in $CMCTL_SERVER.
+// Each script in testdata/script has a server of its own, or one that is given,
+// and two empty namespaces, $NS, in which cmctl works unless told otherwise, and
+// $NS2. What only cmserver has (history, known versions, an address that needs
+// no credentials) stands behind the condition [cmserver].
 func TestScripts(t *testing.T) {
+	kubeconfig := os.Getenv(kubeconfigVariable)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
-			url, stop, err := serve()
-			if err != nil {
-				return err
-			}
-			env.Defer(stop)
-			env.Setenv("CMCTL_SERVER", url)
 			// The race detector lets each process sleep for a second at its end.
 			env.Setenv("GORACE", "atexit_sleep_ms=0")
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("XDG_CONFIG_HOME", env.WorkDir+"/.config")
+			var api *api
+			var err error
+			if kubeconfig != "" {
+				env.Setenv("CMCTL_KUBECONFIG", kubeconfig)
+				api, err = given(kubeconfig)
+			} else {
+				api, err = own(env)
+			}
+			if err != nil {
+				return err
+			}
+			for _, name := range []string{"NS", "NS2"} {
+				ns, err := api.makeNamespace()
+				if err != nil {
+					return err
+				}
+				env.Setenv(name, ns)
+				env.Defer(func() { api.deleteNamespace(ns) })
+			}
+			env.Setenv("CMCTL_NAMESPACE", env.Getenv("NS"))
 			return nil
+		},
+		Condition: func(condition string) (bool, error) {
+			if condition == "cmserver" {
+				return kubeconfig == "", nil
+			}
+			return false, fmt.Errorf("unknown condition [%s]", condition)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exitcode": exitcode,
 		},
 	})
+}
+
+// api is a server to run scripts on.
+type api struct {
+	url    string
+	client *http.Client
+}
+
+// own is a new cmserver. Its address is in $CMCTL_SERVER.
+func own(env *testscript.Env) (*api, error) {
+	url, stop, err := serve()
+	if err != nil {
+		return nil, err
+	}
+	env.Defer(stop)
+	env.Setenv("CMCTL_SERVER", url)
+	return &api{url: url, client: http.DefaultClient}, nil
 }
 
 // serve starts a server with an empty store in this process.
@@ -59,6 +110,52 @@ func serve() (url string, stop func(), err error) {
 	}
 	h := httptest.NewServer(server.New(server.Options{Store: st, Logger: quiet, Version: apiversion.Info{GitVersion: "v1.37.0+test"}}).Handler())
 	return h.URL, func() { h.Close(); st.Close() }, nil
+}
+
+// given is the server of a kubeconfig's current context.
+func given(kubeconfig string) (*api, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", kubeconfigVariable, err)
+	}
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", kubeconfigVariable, err)
+	}
+	return &api{url: strings.TrimSuffix(config.Host, "/"), client: client}, nil
+}
+
+func (a *api) makeNamespace() (string, error) {
+	name := "cmctl-test-" + rand.String(8)
+	body, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]string{"name": name}})
+	if err != nil {
+		return "", err
+	}
+	return name, a.do(http.MethodPost, "/api/v1/namespaces", body)
+}
+
+// deleteNamespace leaves nothing behind on a server that goes on.
+func (a *api) deleteNamespace(name string) {
+	if err := a.do(http.MethodDelete, "/api/v1/namespaces/"+name, nil); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+}
+
+func (a *api) do(method, path string, body []byte) error {
+	req, err := http.NewRequest(method, a.url+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := a.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode >= 300 {
+		return fmt.Errorf("%s %s: %s", method, path, resp.Status)
+	}
+	return nil
 }
 
 // exitcode CODE COMMAND... runs the command and demands that code; what it

@@ -28,6 +28,9 @@ type Options struct {
 	// UserAgent is how the program introduces itself; empty means
 	// cmctl/<version>.
 	UserAgent string
+	// DryRun lets the server check each write as if it were real, and store
+	// nothing.
+	DryRun bool
 	// Warn is called with each warning that the server sends along with an
 	// answer. It may be called from many goroutines at once.
 	Warn func(message string)

@@ -143,7 +143,8 @@ func (m *ConfigMaps) parse(body []byte, name string) (doc types.Document, ok boo
 		return nil, false
 	}
 	ok = doc.Kind() == types.Kind && doc.APIVersion() == types.APIVersion && doc.Name() == name &&
-		doc.Namespace() == m.namespace && doc.ResourceVersion() != ""
+		doc.Namespace() == m.namespace &&
+		(doc.ResourceVersion() != "" || m.client.options.DryRun) // what a dry run creates has no version
 	return doc, ok
 }
 

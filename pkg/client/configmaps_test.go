@@ -239,3 +239,30 @@ func TestServerVersion(t *testing.T) {
 		t.Errorf("of a page: got %v, %v", v, err)
 	}
 }
+
+// A dry run is checked by the server, and nothing is stored.
+func TestADryRunStoresNothing(t *testing.T) {
+	server := client.TargetOptions{Server: listen(t, realAPI(t))}
+	stored := connect(t, server, client.Options{}).ConfigMaps(namespace)
+	dry := connect(t, server, client.Options{DryRun: true}).ConfigMaps(namespace)
+	ctx := t.Context()
+	if _, err := dry.Create(ctx, flags("mode", "blue"), ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stored.Get(ctx, "flags"); !apierrors.IsNotFound(err) {
+		t.Fatalf("after a dry run of a create: %v", err)
+	}
+	was := mustCreate(t, stored, flags("mode", "blue"))
+	next := was.Clone()
+	next.Set(types.Field{Section: "data", Key: "mode"}, "green")
+	got, err := dry.Put(ctx, next, "")
+	if err != nil || value(got, "mode") != "green" {
+		t.Fatalf("a dry run shows what would be stored: %v, %v", got, err)
+	}
+	if err := dry.Delete(ctx, "flags", retry.Version{}, ""); err != nil {
+		t.Fatal(err)
+	}
+	if now := mustGet(t, stored, "flags"); !now.Equal(was) {
+		t.Errorf("after dry runs: %v, was %v", now, was)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-resty/resty/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"example.com/cmctl/pkg/retry"
@@ -142,6 +143,9 @@ func (c *Client) address(k call) string {
 	}
 	if k.writes() && c.options.FieldManager != "" {
 		query.Set("fieldManager", c.options.FieldManager)
+	}
+	if k.writes() && c.options.DryRun {
+		query.Set("dryRun", metav1.DryRunAll)
 	}
 	if len(query) > 0 {
 		u.WriteString("?" + query.Encode())

@@ -1,4 +1,4 @@
-package main
+package manifest
 
 import (
 	"bytes"
@@ -12,24 +12,24 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// document is one of the documents of a stream. The text is preceded by as many
+// Part is one of the documents of a stream. The text is preceded by as many
 // empty lines as stand before it in the file, so that a parser's line numbers
 // are the file's.
-type document struct {
-	line int // where its text begins, from 1
-	text []byte
+type Part struct {
+	Line int // where its text begins, from 1
+	Text []byte
 }
 
-// splitDocuments cuts a YAML stream at its document markers. A marker at the
+// Split cuts a YAML stream at its document markers. A marker at the
 // start of a line ends a block scalar too, so that no parsing is needed.
-func splitDocuments(text []byte) []document {
+func Split(text []byte) []Part {
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
-	var docs []document
+	var docs []Part
 	begin, line := 0, 1
 	cut := func(end, nextBegin, nextLine int) {
 		if len(bytes.TrimSpace(text[begin:end])) > 0 {
 			blank := bytes.Repeat([]byte("\n"), line-1)
-			docs = append(docs, document{line: firstLine(text[begin:end], line), text: append(blank, text[begin:end]...)})
+			docs = append(docs, Part{Line: firstLine(text[begin:end], line), Text: append(blank, text[begin:end]...)})
 		}
 		begin, line = nextBegin, nextLine
 	}
@@ -95,7 +95,7 @@ func parseDocuments(text []byte) ([]types.Document, error) {
 		}
 		// A YAML flow map, or broken: YAML's parser tells the line.
 	}
-	doc, err := parseYAML(text)
+	doc, err := ParseYAML(text)
 	if doc == nil {
 		return nil, err
 	}
@@ -132,9 +132,9 @@ func parseJSON(text []byte) (docs []types.Document, err error) {
 	}
 }
 
-// parseYAML decodes one YAML document; nil without an error if there is nothing
+// ParseYAML decodes one YAML document; nil without an error if there is nothing
 // in it.
-func parseYAML(text []byte) (types.Document, error) {
+func ParseYAML(text []byte) (types.Document, error) {
 	asJSON, err := types.YAMLToJSON(text)
 	if err != nil {
 		return nil, err
@@ -150,9 +150,9 @@ func parseYAML(text []byte) (types.Document, error) {
 
 // yamlFault takes the line out of an error of types.YAMLToJSON; a fault without
 // a line is put where the document begins.
-func yamlFault(file string, err error, begin int) *faultError {
+func yamlFault(file string, err error, begin int) *Fault {
 	if errors.As(err, new(*repeatedKeyError)) {
-		return &faultError{file, begin, err.Error()}
+		return &Fault{file, begin, err.Error()}
 	}
 	line, text := begin, err.Error()
 	if rest, ok := strings.CutPrefix(text, "line "); ok {
@@ -162,5 +162,5 @@ func yamlFault(file string, err error, begin int) *faultError {
 			}
 		}
 	}
-	return &faultError{file, line, "not valid YAML: " + text}
+	return &Fault{file, line, "not valid YAML: " + text}
 }

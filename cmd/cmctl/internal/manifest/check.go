@@ -1,4 +1,4 @@
-package main
+package manifest
 
 import (
 	"fmt"
@@ -13,8 +13,8 @@ import (
 // checker finds what the server would refuse, or silently drop, and names the
 // lines.
 type checker struct {
-	manifest
-	src   *source
+	Manifest
+	src   *Source
 	at    []string       // leads to the manifest inside the text
 	known types.Document // what the person was shown, nil if they wrote it all
 
@@ -23,19 +23,19 @@ type checker struct {
 
 // fault is an error at a place of the manifest.
 func (c *checker) fault(path []string, format string, args ...any) error {
-	return &faultError{c.file, c.src.line(slices.Concat(c.at, path)), fmt.Sprintf(format, args...)}
+	return &Fault{c.File, c.src.LineOf(slices.Concat(c.at, path)), fmt.Sprintf(format, args...)}
 }
 
 // add notes a fault, unless it is about a part that the person was shown as it
 // is and left alone: an edit must not be refused for what it doesn't touch.
 func (c *checker) add(path []string, format string, args ...any) {
-	if c.known == nil || !untouched(c.known, c.Document, path) {
+	if c.known == nil || !Untouched(c.known, c.Document, path) {
 		c.faults = append(c.faults, c.fault(path, format, args...))
 	}
 }
 
-// untouched tells whether a part is there and the same in both documents.
-func untouched(base, mine types.Document, path []string) bool {
+// Untouched tells whether a part is there and the same in both documents.
+func Untouched(base, mine types.Document, path []string) bool {
 	was, ok := base.Value(path...)
 	now, still := mine.Value(path...)
 	return ok && still && len(path) > 0 && reflect.DeepEqual(was, now)
@@ -67,7 +67,7 @@ func (c *checker) kind() {
 func (c *checker) values() {
 	for _, p := range c.Problems(true) {
 		message := p.Message
-		if typed := c.src.typed(slices.Concat(c.at, p.Path)); typed != "" && strings.Contains(message, "must be a string") {
+		if typed := c.src.Typed(slices.Concat(c.at, p.Path)); typed != "" && strings.Contains(message, "must be a string") {
 			message += fmt.Sprintf("; write it in quotes: %q", typed)
 		}
 		c.add(p.Path, "%s", message)
@@ -76,7 +76,7 @@ func (c *checker) values() {
 	for _, field := range []string{"name", "namespace", "uid", "resourceVersion"} {
 		path := []string{"metadata", field}
 		if _, ok := meta[field].(string); !ok && meta[field] != nil {
-			c.add(path, "metadata.%s must be a string; write it in quotes: %q", field, c.src.typed(slices.Concat(c.at, path)))
+			c.add(path, "metadata.%s must be a string; write it in quotes: %q", field, c.src.Typed(slices.Concat(c.at, path)))
 		}
 	}
 	if _, ok := c.Document["immutable"].(bool); !ok && c.Document["immutable"] != nil {

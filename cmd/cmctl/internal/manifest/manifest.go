@@ -1,4 +1,9 @@
-package main
+// Package manifest reads the ConfigMaps that people write: files, folders and
+// standard input, YAML and JSON, several documents and Lists. What the server
+// would refuse, or drop without a word, is found here with its file and line.
+//
+//	found, faults := manifest.Read([]string{"cm.yaml"}, os.Stdin)
+package manifest
 
 import (
 	"errors"
@@ -14,29 +19,30 @@ import (
 	"example.com/cmctl/pkg/types"
 )
 
-// manifest is a ConfigMap that a person wrote, and where.
-type manifest struct {
+// Manifest is a ConfigMap that a person wrote, and where.
+type Manifest struct {
 	types.Document
-	file string
-	line int
+	File string
+	Line int // of its first line, from 1
 }
 
-func (m manifest) where() string { return fmt.Sprintf("%s:%d", m.file, m.line) }
+// Where is the place as messages name it: cm.yaml:12.
+func (m Manifest) Where() string { return fmt.Sprintf("%s:%d", m.File, m.Line) }
 
-// faultError is something wrong in a file, with the line that holds it.
-type faultError struct {
-	file    string
-	line    int
-	message string
+// Fault is something wrong in a file, with the line that holds it.
+type Fault struct {
+	File    string
+	Line    int
+	Message string
 }
 
-func (e *faultError) Error() string { return fmt.Sprintf("%s:%d: %s", e.file, e.line, e.message) }
+func (e *Fault) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Message) }
 
-// readManifests reads every ConfigMap that the -f operands name: files, folders
+// Read reads every ConfigMap that the -f operands name: files, folders
 // (not what lies below them) or - for stdin. What is wrong is collected, so
 // that a person sees all of it at once.
-func readManifests(paths []string, stdin io.Reader) ([]manifest, []error) {
-	var found []manifest
+func Read(paths []string, stdin io.Reader) ([]Manifest, []error) {
+	var found []Manifest
 	var faults []error
 	for _, path := range paths {
 		files, err := manifestFiles(path)
@@ -51,7 +57,7 @@ func readManifests(paths []string, stdin io.Reader) ([]manifest, []error) {
 				faults = append(faults, err)
 				continue
 			}
-			ms, errs := parseManifests(file, text, nil)
+			ms, errs := Parse(file, text, nil)
 			found, faults = append(found, ms...), append(faults, errs...)
 		}
 		if len(found)+len(faults) == before {
@@ -67,14 +73,14 @@ func manifestFiles(path string) ([]string, error) {
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fileError(path, err)
+		return nil, FileError(path, err)
 	}
 	if !info.IsDir() {
 		return []string{path}, nil
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
-		return nil, fileError(path, err)
+		return nil, FileError(path, err)
 	}
 	var files []string
 	for _, e := range entries {
@@ -99,13 +105,14 @@ func readSource(path string, stdin io.Reader) ([]byte, error) {
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fileError(path, err)
+		return nil, FileError(path, err)
 	}
 	return text, nil
 }
 
-// fileError says it in a person's words.
-func fileError(path string, err error) error {
+// FileError says in a person's words why a file can't be used: path: no such file or
+// directory.
+func FileError(path string, err error) error {
 	var pathErr *fs.PathError
 	if errors.As(err, &pathErr) {
 		err = pathErr.Err
@@ -120,22 +127,22 @@ func display(path string) string {
 	return path
 }
 
-// parseManifests takes the ConfigMaps out of one text: YAML or JSON, several
+// Parse takes the ConfigMaps out of one text: YAML or JSON, several
 // documents, Lists. Fields that this release doesn't know are refused, for a
 // misspelt one would be dropped by the server; those that known has are kept.
-func parseManifests(file string, text []byte, known types.Document) (found []manifest, faults []error) {
+func Parse(file string, text []byte, known types.Document) (found []Manifest, faults []error) {
 	file = display(file)
 	if !utf8.Valid(text) {
 		return nil, []error{fmt.Errorf("%s is not UTF-8 text", file)}
 	}
-	for _, d := range splitDocuments(text) {
-		docs, err := parseDocuments(d.text)
+	for _, d := range Split(text) {
+		docs, err := parseDocuments(d.Text)
 		if err != nil {
-			faults = append(faults, yamlFault(file, err, d.line))
+			faults = append(faults, yamlFault(file, err, d.Line))
 			continue
 		}
 		for _, doc := range docs {
-			ms, errs := manifestsIn(file, doc, &source{text: d.text, begin: d.line}, known)
+			ms, errs := manifestsIn(file, doc, &Source{Text: d.Text, Begin: d.Line}, known)
 			found, faults = append(found, ms...), append(faults, errs...)
 		}
 	}
@@ -143,26 +150,26 @@ func parseManifests(file string, text []byte, known types.Document) (found []man
 }
 
 // manifestsIn is the manifest that a document is, or those in a List.
-func manifestsIn(file string, doc types.Document, src *source, known types.Document) (found []manifest, faults []error) {
+func manifestsIn(file string, doc types.Document, src *Source, known types.Document) (found []Manifest, faults []error) {
 	items := []types.Document{doc}
 	isList := strings.HasSuffix(doc.Kind(), "List")
 	if isList {
 		var err error
 		if items, err = listItems(doc); err != nil {
-			return nil, []error{&faultError{file, src.begin, err.Error()}}
+			return nil, []error{&Fault{file, src.Begin, err.Error()}}
 		}
 	}
 	for i, item := range items {
-		c := checker{manifest: manifest{Document: item, file: file}, src: src, known: known}
+		c := checker{Manifest: Manifest{Document: item, File: file}, src: src, known: known}
 		if isList {
 			c.at = []string{"items", strconv.Itoa(i)}
 		}
-		c.manifest.line = src.line(c.at)
+		c.Line = src.LineOf(c.at)
 		if errs := c.check(); len(errs) > 0 {
 			faults = append(faults, errs...)
 			continue
 		}
-		found = append(found, c.manifest)
+		found = append(found, c.Manifest)
 	}
 	return found, faults
 }

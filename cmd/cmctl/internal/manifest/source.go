@@ -1,4 +1,4 @@
-package main
+package manifest
 
 import (
 	"strconv"
@@ -6,25 +6,25 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 )
 
-// source finds the place in a text that a part of a document came from. The
+// Source finds the place in a text that a part of a document came from. The
 // text is parsed when the first place is asked for, and once.
-type source struct {
-	text   []byte
-	begin  int // the line to name where the text doesn't tell
+type Source struct {
+	Text   []byte
+	Begin  int // the line to name where the text doesn't tell
 	root   *yamlv3.Node
 	parsed bool
 }
 
-// line is the line of the deepest part of the path that the text has.
-func (s *source) line(path []string) int {
+// LineOf is the line of the deepest part of the path that the text has.
+func (s *Source) LineOf(path []string) int {
 	if n := s.node(path); n != nil && n.Line > 0 {
 		return n.Line
 	}
-	return s.begin
+	return s.Begin
 }
 
-// typed is the scalar at the path as it was typed: 0755, yes, 1e3.
-func (s *source) typed(path []string) string {
+// Typed is the scalar at the path as it was typed: 0755, yes, 1e3.
+func (s *Source) Typed(path []string) string {
 	n := s.node(path)
 	if n == nil || n.Kind != yamlv3.ScalarNode {
 		return ""
@@ -34,11 +34,11 @@ func (s *source) typed(path []string) string {
 
 // node is the deepest part of the path that the text has, nil if the text
 // can't be parsed.
-func (s *source) node(path []string) *yamlv3.Node {
+func (s *Source) node(path []string) *yamlv3.Node {
 	if !s.parsed {
 		s.parsed = true
 		var document yamlv3.Node
-		if err := yamlv3.Unmarshal(s.text, &document); err == nil && len(document.Content) > 0 {
+		if err := yamlv3.Unmarshal(s.Text, &document); err == nil && len(document.Content) > 0 {
 			s.root = document.Content[0]
 		}
 	}
