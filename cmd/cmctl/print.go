@@ -29,7 +29,7 @@ func asYAML(d types.Document) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return types.JSONToYAML(text)
+	return types.JSONToReadableYAML(text)
 }
 
 // printDocument writes one object in a form for programs.
