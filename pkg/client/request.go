@@ -31,6 +31,7 @@ type call struct {
 	method string
 	path   []string // segments below the server's address, not escaped
 	query  url.Values
+	accept string // media types to be answered in; empty means JSON
 	body   []byte
 	id     retry.WriteID
 	object string // what it is about, for messages
@@ -86,6 +87,9 @@ func (c *Client) request(ctx context.Context, k call) *resty.Request {
 	req := c.resty.R().SetContext(ctx).SetDoNotParseResponse(true)
 	if k.body != nil {
 		req.SetHeader("Content-Type", "application/json").SetBody(k.body)
+	}
+	if k.accept != "" {
+		req.SetHeader("Accept", k.accept)
 	}
 	if k.id != "" {
 		req.SetHeader(types.WriteIDHeader, string(k.id))
