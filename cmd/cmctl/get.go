@@ -238,7 +238,8 @@ func (o *getOptions) rows(ctx context.Context, conn *connection) error {
 
 // show prints whole objects.
 func (o *getOptions) show(objects output.Objects) error {
-	if !o.managedFields {
+	// An expression that names them has asked for them.
+	if !o.managedFields && (o.output == "yaml" || o.output == "json") {
 		for _, d := range objects.Items {
 			d.SetMeta("managedFields", nil)
 		}
