@@ -63,6 +63,14 @@ func withMarkers(m lines.Merged) string {
 	})
 }
 
+// cutSome takes the last line feed off some texts.
+func cutSome(r *rand.Rand, text string) string {
+	if r.IntN(4) == 0 {
+		return strings.TrimSuffix(text, "\n")
+	}
+	return text
+}
+
 // letters writes a line for each number.
 func letters(numbers []int) string {
 	var b strings.Builder
@@ -72,7 +80,7 @@ func letters(numbers []int) string {
 	return b.String()
 }
 
-// distinct draws the lines of a base and of an edited copy without repeating one:
+// drawing draws the lines of a base and of an edited copy without repeating one:
 // lines are removed, moved and added.
 type drawing struct {
 	*rand.Rand
@@ -122,7 +130,7 @@ func TestMergeOfDistinctLinesIsThatOfGit(t *testing.T) {
 	clean := 0
 	for range rounds {
 		base := d.base(d.IntN(24))
-		a, b, c := letters(base), letters(d.edit(base)), letters(d.edit(base))
+		a, b, c := cutSome(d.Rand, letters(base)), cutSome(d.Rand, letters(d.edit(base))), cutSome(d.Rand, letters(d.edit(base)))
 		m := lines.Merge(a, b, c)
 		if m.Clean() {
 			clean++
@@ -145,7 +153,7 @@ func TestMergeOfRepeatedLinesIsNeverBolderThanGit(t *testing.T) {
 	r := rand.New(rand.NewPCG(*propertySeed, 2))
 	clean, more := 0, 0
 	for range rounds {
-		kinds := 1 + r.IntN(6)
+		kinds := 1 + r.IntN(20)
 		draw := func(n int) []int {
 			out := make([]int, n)
 			for i := range out {
@@ -155,15 +163,15 @@ func TestMergeOfRepeatedLinesIsNeverBolderThanGit(t *testing.T) {
 		}
 		edit := func(base []int) []int {
 			out := append([]int{}, base...)
-			for range 1 + r.IntN(2) {
+			for range 1 + r.IntN(4) {
 				at := r.IntN(len(out) + 1)
 				gone := min(r.IntN(3), len(out)-at)
-				out = append(out[:at:at], append(draw(r.IntN(3)), out[at+gone:]...)...)
+				out = append(out[:at:at], append(draw(r.IntN(4)), out[at+gone:]...)...)
 			}
 			return out
 		}
-		base := draw(r.IntN(30))
-		a, b, c := letters(base), letters(edit(base)), letters(edit(base))
+		base := draw(r.IntN(60))
+		a, b, c := cutSome(r, letters(base)), cutSome(r, letters(edit(base))), cutSome(r, letters(edit(base)))
 		m := lines.Merge(a, b, c)
 		want, conflicts := g.merge(t, a, b, c)
 		switch {
