@@ -58,6 +58,8 @@ func TestParseTellsWhatIsBroken(t *testing.T) {
 		{"no value", content.TOML, "a = 1\nb =\n", "line 2: "},
 		{"deep inline arrays", content.TOML, "a = " + strings.Repeat("[", 1_000_000), "the values lie too deep"},
 
+		{"keys without end", content.TOML, strings.Repeat("a=1\n", 100_000), "it has more than 10000 keys"},
+
 		{"sections", content.INI, "top = 1\n[a]\nb = 1\nc: 2\nd\n; x\n# y\n[a.b]\nb = 2 = 3\n[a]\ne =\n", ""},
 		{"lists by their brackets", content.INI, "[php]\na[] = 1\na[] = 2\n", ""},
 		{"indented keys", content.INI, "[user]\n\tname = x\n\temail = y\n", ""},

@@ -119,7 +119,7 @@ func (d *drawing) edit(base []int) []int {
 }
 
 // rounds is how many cases are drawn. Each starts git twice.
-const rounds = 400
+const rounds = 200
 
 // With distinct lines the result is git's, and so are the conflicts.
 func TestMergeOfDistinctLinesIsThatOfGit(t *testing.T) {
