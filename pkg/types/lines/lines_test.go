@@ -3,9 +3,6 @@ package lines_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -207,32 +204,6 @@ func TestUnified(t *testing.T) {
 				t.Errorf("got\n%swant\n%s", got, c.want)
 			}
 		})
-	}
-}
-
-// git takes what Unified writes for a patch.
-func TestUnifiedIsAPatch(t *testing.T) {
-	t.Parallel()
-	g := newGit(t)
-	t.Logf("-property-seed=%d", *propertySeed)
-	d := &drawing{Rand: rand.New(rand.NewPCG(*propertySeed, 5))}
-	for range 100 {
-		base := d.base(1 + d.IntN(24))
-		from, to := cutSome(d.Rand, letters(base)), cutSome(d.Rand, letters(append(d.edit(base), 1000)))
-		patch := "--- a/text\n+++ b/text\n" + lines.Unified(from, to, d.IntN(4))
-		for name, text := range map[string]string{"text": from, "patch": patch} {
-			if err := os.WriteFile(filepath.Join(g.dir, name), []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		cmd := exec.Command("git", "apply", "--unidiff-zero", "patch")
-		cmd.Dir = g.dir
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s\n%s", err, out, patch)
-		}
-		if got, err := os.ReadFile(filepath.Join(g.dir, "text")); err != nil || string(got) != to {
-			t.Fatalf("%v: from\n%sby\n%sgot\n%s", err, from, patch, got)
-		}
 	}
 }
 
