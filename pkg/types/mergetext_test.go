@@ -43,6 +43,8 @@ func TestTextsAreMergedByLines(t *testing.T) {
 		{"bytes", dataField("f"), file("a b c"), file("A b c"), types.Binary("YQ=="), nil, "whole"},
 		{"a label", labelField("f"), file("a b c"), file("A b c"), file("a b C"), nil, "whole"},
 		{"the record of the last apply", annotationField(types.LastApplied), file("a b c"), file("A b c"), file("a b C"), nil, "whole"},
+		{"parts that moved, and fit in more than one way", dataField("f"), file("0 1 2 3 4 5 6 7 8"), file("3 4 5 0 1 2 10"), file("3 11 5 6 7 8"), nil,
+			"both changes fit together in more than one way"},
 		{"line ends are kept", dataField("f"), "a\r\nb\nc", "A\r\nb\nc", "a\r\nb\nC", "A\r\nb\nC", "applied"},
 
 		{"YAML", dataField("f.yaml"), "a: 1\nb: 1\nc: 1\n", "a: 2\nb: 1\nc: 1\n", "a: 1\nb: 1\nc: 2\n", "a: 2\nb: 1\nc: 2\n", "applied"},

@@ -207,6 +207,24 @@ func TestUnified(t *testing.T) {
 	}
 }
 
+// A blank line within a rewritten part has not stayed: as git does, the part is
+// taken as one change.
+func TestFrequentLinesInARewrittenPartBelongToIt(t *testing.T) {
+	paragraphs := func(word string) string {
+		var b strings.Builder
+		for i := range 100 {
+			fmt.Fprintf(&b, "%s %d\n", word, i)
+			if i%5 == 4 && i < 99 {
+				b.WriteString("\n")
+			}
+		}
+		return b.String()
+	}
+	if hunks := lines.Diff(paragraphs("old"), paragraphs("new")); len(hunks) != 1 {
+		t.Errorf("got %d hunks", len(hunks))
+	}
+}
+
 // FuzzMerge merges texts of anybody.
 func FuzzMerge(f *testing.F) {
 	f.Add("a\nb\nc\n", "A\nb\nc\n", "a\nb\nC\n")
