@@ -60,6 +60,8 @@ func TestTextsAreMergedByLines(t *testing.T) {
 			`with both changes it would not say as YAML`},
 		{"a list that grew", dataField("f.yaml"), "- a\n- b\n- c\n", "- a\n- b\n- c\n- d\n", "- x\n- b\n- c\n", "- x\n- b\n- c\n- d\n", "applied"},
 		{"what was broken may stay so", dataField("f.yaml"), "a: {\nb: 1\nc: 1\n", "a: {\nb: 2\nc: 1\nd: 1\n", "A: {\nb: 1\nc: 1\n", nil, "lines"},
+		{"a key that one side removed and the other broken one has twice", dataField("f.yaml"), "a: 1\nb: 1\nx: 1\n", "a: 1\nb: 1\n", "x: 1\na: 1\nb: 1\nx: 1\n", nil,
+			`with both changes it would not say as YAML`},
 		{"broken on one side", dataField("f.yaml"), "a: 1\nb: 1\nc: 1\n", "a: {\nb: 1\nc: 1\n", "a: 1\nb: 1\nc: 2\n", "a: {\nb: 1\nc: 2\n", "applied"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
