@@ -12,6 +12,7 @@ import (
 
 	"example.com/cmctl/pkg/client"
 	"example.com/cmctl/pkg/retry"
+	"example.com/cmctl/pkg/types"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
@@ -64,6 +65,8 @@ type objectError struct {
 	object string
 	name   string
 	server string
+	where  string // the flags that name this server and namespace again
+	host   string // those of them that name the server
 	err    error
 }
 
@@ -170,6 +173,15 @@ func (e *interruptedError) Error() string {
 
 func (e *interruptedError) Unwrap() []error { return []error{errInterrupted, e.err} }
 
+// hintedError adds to an error what to do next.
+type hintedError struct {
+	err  error
+	hint string
+}
+
+func (e *hintedError) Error() string { return e.err.Error() }
+func (e *hintedError) Unwrap() error { return e.err }
+
 // report prints an error for a person: what was tried, on what, and what to do
 // next, which is said once for all that fail alike.
 func report(w io.Writer, err error) {
@@ -204,13 +216,18 @@ func allErrors(err error) []error {
 
 // hint is what to do next, where the error's text doesn't say it.
 func hint(err error) string {
-	var unknown *retry.OutcomeUnknownError
+	var hinted *hintedError
 	var exhausted *retry.ExhaustedError
+	about := &objectError{}
+	errors.As(err, &about)
+	look := strings.TrimSpace("cmctl get "+about.name) + about.where
 	switch {
-	case errors.As(err, &unknown):
-		return "the change may be there or not: look at the object with 'cmctl get' before trying again"
+	case errors.As(err, &hinted):
+		return hinted.hint
+	case errors.As(err, new(*retry.OutcomeUnknownError)):
+		return fmt.Sprintf("the change may be there or not: look at the object with '%s' before trying again", look)
 	case errors.As(err, new(*retry.ReplacedError)):
-		return "look at the new object with 'cmctl get', then make your change to it"
+		return fmt.Sprintf("look at the new object with '%s', then make your change to it", look)
 	case errors.As(err, &exhausted) && apierrors.IsConflict(exhausted.Last):
 		return "others keep writing this object; try again, or raise --max-attempts"
 	case errors.As(err, &exhausted):
@@ -219,12 +236,27 @@ func hint(err error) string {
 		return "see 'cmctl --help'"
 	case errors.As(err, new(*deletedError)):
 		return "" // the kept text is what to go on with
+	case missingNamespace(err) != "":
+		return fmt.Sprintf("this server makes no namespaces by itself; make it first, with 'kubectl create namespace %s%s' for example", missingNamespace(err), about.host)
 	case apierrors.IsNotFound(err):
-		return "'cmctl get -A' lists what there is"
+		return fmt.Sprintf("'cmctl get -A%s' lists what there is", about.host)
 	case apierrors.IsAlreadyExists(err):
 		return "change it with 'cmctl apply' or 'cmctl edit'"
 	case apierrors.IsUnauthorized(err):
 		return "give credentials with --token or --kubeconfig"
+	}
+	return ""
+}
+
+// missingNamespace is the namespace that the server says is not there, empty if
+// it says anything else.
+func missingNamespace(err error) string {
+	var status apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
+		return ""
+	}
+	if d := status.Status().Details; d != nil && d.Kind == types.Namespaces.Plural {
+		return d.Name
 	}
 	return ""
 }

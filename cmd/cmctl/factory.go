@@ -157,6 +157,7 @@ type connection struct {
 	namespace string
 	explicit  bool   // the namespace was given on the command line
 	where     string // the flags that name this server and namespace again
+	host      string // those of them that name the server
 }
 
 // connect makes the client of one verb. It sends nothing yet.
@@ -188,14 +189,18 @@ func (f *factory) connect(verb string) (*connection, error) {
 	if namespace == "" {
 		namespace = "default"
 	}
-	return &connection{Client: c, namespace: namespace, explicit: f.source("namespace") == 3, where: f.where()}, nil
+	host := f.again("server", "kubeconfig", "context")
+	return &connection{
+		Client: c, namespace: namespace, explicit: f.source("namespace") == 3,
+		where: host + f.again("namespace"), host: host,
+	}, nil
 }
 
-// where repeats the flags that chose the server and the namespace, so that a
-// command which a message proposes goes to the same place.
-func (f *factory) where() string {
+// again repeats those of the flags that were given, so that a command which a
+// message proposes goes to the same place.
+func (f *factory) again(names ...string) string {
 	text := ""
-	for _, name := range []string{"server", "kubeconfig", "context", "namespace"} {
+	for _, name := range names {
 		if f.source(name) == 3 {
 			text += " --" + name + "=" + f.settings.GetString(name)
 		}
@@ -208,7 +213,14 @@ func (c *connection) explain(namespace, name string, err error) error {
 	if err == nil || errors.As(err, new(*conflictError)) {
 		return err
 	}
-	return &objectError{object: c.ConfigMaps(namespace).Object(name).Object(), name: name, server: c.Target().String(), err: err}
+	where := c.where
+	if namespace != c.namespace {
+		where += " --namespace=" + namespace
+	}
+	return &objectError{
+		object: c.ConfigMaps(namespace).Object(name).Object(), name: name, server: c.Target().String(),
+		where: where, host: c.host, err: err,
+	}
 }
 
 // retryOptions are the caps that the settings give.
@@ -218,6 +230,16 @@ func (f *factory) retryOptions(observe func(retry.Event)) retry.Options {
 
 // patience is how long a write is tried, whatever the server asks to wait.
 const patience = 2 * time.Minute
+
+// persistent are the caps of the verbs that scripts run side by side, on one
+// object perhaps: fifty attempts within half a minute unless told otherwise.
+func (f *factory) persistent(observe func(retry.Event)) retry.Options {
+	o := f.retryOptions(observe)
+	if f.source("max-attempts") == 0 {
+		o.MaxAttempts, o.MaxElapsed = 50, 30*time.Second
+	}
+	return o
+}
 
 // untried is what is left of several objects when the program is to end.
 func untried(ctx context.Context, left int) error {

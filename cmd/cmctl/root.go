@@ -75,6 +75,7 @@ overloaded or outcome unknown, 130 interrupted.`,
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return f.load() }
 	root.AddCommand(
 		newGet(f), newCreate(f), newApply(f), newEdit(f), newDelete(f), newVersion(f),
+		newSet(f), newUnset(f), newLabel(f), newAnnotate(f), newUpdate(f), newPatch(f), newCopy(f),
 	)
 	return root
 }

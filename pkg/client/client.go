@@ -103,6 +103,14 @@ func (silent) Debugf(string, ...any) {}
 // Target is the server that this client speaks to.
 func (c *Client) Target() *Target { return c.target }
 
+// DryRun is a client of the same server, on the same connections, whose writes
+// are checked as if they were real and not stored.
+func (c *Client) DryRun() *Client {
+	d := *c
+	d.options.DryRun = true
+	return &d
+}
+
 // CloseIdleConnections closes the connections that no call is using. The client
 // remains usable.
 func (c *Client) CloseIdleConnections() { utilnet.CloseIdleConnectionsFor(c.http.Transport) }
