@@ -95,6 +95,13 @@ func (e *objectError) Error() string {
 
 func (e *objectError) Unwrap() error { return e.err }
 
+// saidError is a failure that a command printed as its result, as can-i prints
+// no. Nothing more is to be said about it.
+type saidError struct{ err error }
+
+func (e *saidError) Error() string { return e.err.Error() }
+func (e *saidError) Unwrap() error { return e.err }
+
 // exitCode is the one place that turns an error into an exit code. Several
 // objects: a conflict if any is left, else the code of the first failure.
 func exitCode(err error) int {
@@ -119,7 +126,7 @@ func exitCode(err error) int {
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.As(err, new(*usageError)):
+	case errors.As(err, new(*usageError)), errors.As(err, new(*targetError)):
 		return exitUsage
 	case errors.As(err, new(*retry.OutcomeUnknownError)):
 		return exitUnreachable
@@ -173,6 +180,9 @@ func (e *interruptedError) Unwrap() []error { return []error{errInterrupted, e.e
 // report prints an error for a person: what was tried, on what, and what to do
 // next, which is said once for all that fail alike.
 func report(w io.Writer, err error) {
+	if errors.As(err, new(*saidError)) {
+		return
+	}
 	var hints []string
 	for _, err := range allErrors(err) {
 		fmt.Fprintf(w, "error: %s\n", err)

@@ -15,12 +15,19 @@ type streams struct {
 	In  io.Reader
 	Out io.Writer
 	Err io.Writer
+
+	asPlugin bool // called by kubectl, whose rules say which server is meant
 }
 
 // run executes one command line and returns the exit code.
 func run(ctx context.Context, args []string, s streams, i *interrupts) int {
 	f := newFactory(s, i)
 	root := newRoot(f)
+	if len(args) > 0 && completing(args[0]) {
+		f.wireCompletions(root)
+	} else {
+		args = spellVerbosity(root, args)
+	}
 	root.SetArgs(args)
 	err := knownCommand(root, args)
 	if err == nil {
@@ -72,10 +79,18 @@ overloaded or outcome unknown, 130 interrupted.`,
 		return usagef("%v (see '%s --help')", err, cmd.CommandPath())
 	})
 	f.addFlags(root.PersistentFlags())
-	root.PersistentPreRunE = func(*cobra.Command, []string) error { return f.load() }
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		if completing(cmd.Name()) {
+			return nil // whatever is wrong with the settings is not for a shell to show
+		}
+		return f.load()
+	}
 	root.AddCommand(
-		newGet(f), newCreate(f), newApply(f), newEdit(f), newDelete(f), newVersion(f),
+		newGet(f), newCreate(f), newApply(f), newEdit(f), newDelete(f),
+		newAuth(f), newAPIResources(f), newConfig(f), newCompletion(f), newOptions(f), newVersion(f),
 	)
+	root.CompletionOptions.DisableDefaultCmd = true
+	shapeHelp(root, f)
 	return root
 }
 
@@ -85,7 +100,7 @@ func knownCommand(root *cobra.Command, args []string) error {
 	if len(args) > 1 && args[0] == "help" {
 		args = args[1:]
 	}
-	if len(args) == 0 || strings.HasPrefix(args[0], "-") || strings.HasPrefix(args[0], "__") || args[0] == "help" || args[0] == "completion" {
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") || strings.HasPrefix(args[0], "__") || args[0] == "help" {
 		return nil
 	}
 	if cmd, _, err := root.Find(args[:1]); err == nil && cmd != root {

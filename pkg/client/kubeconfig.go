@@ -82,7 +82,7 @@ func (k *kubeconfig) target(name string, c Credentials) (*Target, error) {
 	c.apply(config)
 	// The namespace that the context itself names: clientcmd would answer
 	// "default" where it names none.
-	return &Target{config: config, name: fmt.Sprintf("context %q", name), namespace: k.Contexts[name].Namespace}, nil
+	return &Target{config: config, context: name, namespace: k.Contexts[name].Namespace}, nil
 }
 
 func (k *kubeconfig) names() string {

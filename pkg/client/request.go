@@ -33,12 +33,14 @@ type call struct {
 	query  url.Values
 	body   []byte
 	id     retry.WriteID
+	accept string // the form to answer in, JSON if empty
+	asks   bool   // a POST that changes nothing
 	object string // what it is about, for messages
 	limit  int64
 }
 
 // writes tells whether carrying the call out twice could do harm.
-func (k call) writes() bool { return k.method != http.MethodGet }
+func (k call) writes() bool { return k.method != http.MethodGet && !k.asks }
 
 // answer is a response with a code of success.
 type answer struct {
@@ -86,6 +88,9 @@ func (c *Client) request(ctx context.Context, k call) *resty.Request {
 	req := c.resty.R().SetContext(ctx).SetDoNotParseResponse(true)
 	if k.body != nil {
 		req.SetHeader("Content-Type", "application/json").SetBody(k.body)
+	}
+	if k.accept != "" {
+		req.SetHeader("Accept", k.accept)
 	}
 	if k.id != "" {
 		req.SetHeader(types.WriteIDHeader, string(k.id))

@@ -65,6 +65,7 @@ type Credentials struct {
 type Target struct {
 	config    *rest.Config
 	base      *url.URL
+	context   string
 	name      string // how messages call it beside its address, as in `context "prod"`
 	namespace string
 }
@@ -81,7 +82,10 @@ func ResolveTarget(o TargetOptions) (*Target, error) {
 		return nil, err
 	}
 	if o.Name != "" {
-		t.name = fmt.Sprintf("context %q", o.Name)
+		t.context = o.Name
+	}
+	if t.context != "" {
+		t.name = fmt.Sprintf("context %q", t.context)
 	}
 	o.actAs(t.config)
 	if t.base, _, err = rest.DefaultServerUrlFor(t.config); err != nil {
@@ -218,6 +222,10 @@ func (t *Target) Address() string {
 // Namespace is the namespace that a kubeconfig's context or a pod names, empty
 // if there is none.
 func (t *Target) Namespace() string { return t.namespace }
+
+// Context is the name that the target has for the caller, or that of a
+// kubeconfig's context; empty if it has none.
+func (t *Target) Context() string { return t.context }
 
 // httpClient makes a client that only its caller has, transport included.
 func (t *Target) httpClient() (*http.Client, error) {
