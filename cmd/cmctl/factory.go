@@ -248,12 +248,14 @@ func (f *factory) connectTo(verb, context string) (*connection, error) {
 }
 
 func (f *factory) dial(verb string, o *destination) (*connection, error) {
+	trace, detail := f.trace()
 	c, err := client.New(o.Target, client.Options{
 		FieldManager:   cmp.Or(f.settings.GetString("field-manager"), "cmctl-"+verb),
 		RequestTimeout: f.settings.GetDuration("request-timeout"),
 		UserAgent:      "cmctl/" + version(),
 		Warn:           func(message string) { fmt.Fprintf(f.Err, "warning: %s\n", message) },
-		Trace:          f.trace(),
+		Trace:          trace,
+		TraceDetail:    detail,
 	})
 	if err != nil {
 		return nil, err
@@ -261,12 +263,18 @@ func (f *factory) dial(verb string, o *destination) (*connection, error) {
 	return &connection{Client: c}, nil
 }
 
-// trace shows requests, if that is asked for.
-func (f *factory) trace() func(string) {
-	if f.settings.GetInt("verbose") < 1 {
-		return nil
+// trace shows requests, if that is asked for. The levels are kubectl's.
+func (f *factory) trace() (func(lines string), client.Detail) {
+	level, detail := f.settings.GetInt("verbose"), client.TraceRequests
+	switch {
+	case level < 1:
+		return nil, detail
+	case level >= 8:
+		detail = client.TraceBodies
+	case level >= 7:
+		detail = client.TraceHeaders
 	}
-	return func(line string) { fmt.Fprintln(f.Err, line) }
+	return func(lines string) { fmt.Fprintln(f.Err, lines) }, detail
 }
 
 // explain adds the object and the server to an error that lacks them.

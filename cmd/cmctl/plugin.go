@@ -3,6 +3,8 @@ package main
 import (
 	"path/filepath"
 	"strings"
+
+	"github.com/spf13/cobra"
 )
 
 // Names under which the program is one of kubectl's plugins, and the completion
@@ -31,3 +33,18 @@ func calledAs(argv []string) (args []string, asPlugin bool) {
 // namespace are those of the kubeconfig's current context, and neither CMCTL_
 // variables nor cmctl's own contexts have a say.
 func (f *factory) plugin() bool { return f.asPlugin }
+
+func (f *factory) programName() string {
+	if f.plugin() {
+		return pluginName
+	}
+	return "cmctl"
+}
+
+// displayName is what usage texts call the program.
+func (f *factory) displayName() map[string]string {
+	if f.plugin() {
+		return map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl cm"}
+	}
+	return nil
+}

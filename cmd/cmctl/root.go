@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // streams are where a command reads and writes.
@@ -45,9 +46,10 @@ func run(ctx context.Context, args []string, s streams, i *interrupts) int {
 // newRoot is the whole command tree.
 func newRoot(f *factory) *cobra.Command {
 	root := &cobra.Command{
-		Use:     "cmctl",
-		Version: version(),
-		Short:   "Read and write ConfigMaps without losing an update",
+		Use:         f.programName(),
+		Annotations: f.displayName(),
+		Version:     version(),
+		Short:       "Read and write ConfigMaps without losing an update",
 		Long: `cmctl reads and writes ConfigMaps of cmserver or of any Kubernetes API server.
 
 Every write is made from a version that was read. Where somebody else wrote
@@ -79,6 +81,12 @@ overloaded or outcome unknown, 130 interrupted.`,
 		return usagef("%v (see '%s --help')", err, cmd.CommandPath())
 	})
 	f.addFlags(root.PersistentFlags())
+	root.SetGlobalNormalizationFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "v" { // kubectl's long form
+			name = "verbose"
+		}
+		return pflag.NormalizedName(name)
+	})
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		if completing(cmd.Name()) {
 			return nil // whatever is wrong with the settings is not for a shell to show

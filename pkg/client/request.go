@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptrace"
@@ -156,17 +155,6 @@ func (c *Client) address(k call) string {
 		u.WriteString("?" + query.Encode())
 	}
 	return u.String()
-}
-
-func (c *Client) trace(e exchange, took time.Duration, err error) {
-	if c.options.Trace == nil {
-		return
-	}
-	end := fmt.Sprintf("%d %s", e.code, http.StatusText(e.code))
-	if err != nil {
-		end = "failed: " + c.cause(e, err).text
-	}
-	c.options.Trace(fmt.Sprintf("%s %s %s in %s", e.method, e.address, end, took.Round(time.Millisecond)))
 }
 
 func (c *Client) warn(header http.Header) {

@@ -228,8 +228,12 @@ func (t *Target) Namespace() string { return t.namespace }
 func (t *Target) Context() string { return t.context }
 
 // httpClient makes a client that only its caller has, transport included.
-func (t *Target) httpClient() (*http.Client, error) {
-	made, err := rest.HTTPClientFor(rest.CopyConfig(t.config))
+func (t *Target) httpClient(o Options) (*http.Client, error) {
+	config := rest.CopyConfig(t.config)
+	if o.Trace != nil && o.TraceDetail >= TraceHeaders {
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &headerTrace{next: next, tell: o.Trace} })
+	}
+	made, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("prepare the connection to %s: %w", t, err)
 	}
