@@ -118,13 +118,16 @@ func Read(path string) (*File, error) {
 	return parse(text, filepath.Dir(path))
 }
 
+// content is the file as YAML has it.
+type content struct {
+	Contexts []Context      `yaml:"contexts"`
+	Current  string         `yaml:"current-context"`
+	Plain    map[string]any `yaml:",inline"`
+}
+
 // parse takes paths as relative to a folder.
 func parse(text []byte, folder string) (*File, error) {
-	var raw struct {
-		Contexts []Context      `yaml:"contexts"`
-		Current  string         `yaml:"current-context"`
-		Plain    map[string]any `yaml:",inline"`
-	}
+	var raw content
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	dec.KnownFields(true)
 	if err := dec.Decode(&raw); err != nil && !errors.Is(err, io.EOF) {
@@ -160,7 +163,7 @@ func parse(text []byte, folder string) (*File, error) {
 
 // plain is a YAML error without the names of Go types.
 func plain(err error) error {
-	return errors.New(strings.NewReplacer("yaml: ", "", "unmarshal errors:\n  ", "", " in type settings.Context", ": no context has it", "into settings.Context", "as a context").Replace(err.Error()))
+	return errors.New(strings.NewReplacer("yaml: ", "", "unmarshal errors:\n  ", "", " in type settings.Context", ": no context has it", "into settings.Context", "as a context", "into []settings.Context", "as contexts", "into settings.content", "as settings").Replace(err.Error()))
 }
 
 // absolute is a path of the file, which may begin with ~/.
