@@ -20,8 +20,9 @@ func newAuth(f *factory) *cobra.Command {
 		Short: "Ask the server who you are, and what you may do",
 		Example: `  cmctl auth can-i update
   cmctl auth whoami`,
-		Args: unknownSubcommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		SuggestionsMinimumDistance: 2,
+		Args:                       unknownSubcommand,
+		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newCanI(f), newWhoami(f))
 	return cmd

@@ -34,8 +34,9 @@ both kept. Only you may read the file afterwards.`,
   cmctl config get-contexts
   cmctl config set max-attempts 20
   cmctl config view`,
-		Args: unknownSubcommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		SuggestionsMinimumDistance: 2,
+		Args:                       unknownSubcommand,
+		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		// A file that can't be read is what some of these commands are there to
 		// repair.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return f.bind() },

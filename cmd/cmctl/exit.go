@@ -225,7 +225,9 @@ func hint(err error) string {
 		return "others keep writing this object; try again, or raise --max-attempts"
 	case errors.As(err, &exhausted):
 		return "try again later, or raise --max-attempts"
-	case errors.As(err, new(*usageError)) && !strings.Contains(err.Error(), "--help"):
+	case errors.As(err, new(*usageError)) && (strings.Contains(err.Error(), "--help") || strings.Contains(err.Error(), "cmctl ")):
+		return "" // the text says it
+	case errors.As(err, new(*usageError)):
 		return "see 'cmctl --help'"
 	case errors.As(err, new(*deletedError)):
 		return "" // the kept text is what to go on with

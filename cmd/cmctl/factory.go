@@ -226,7 +226,7 @@ func (f *factory) connect(verb string) (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn.namespace, conn.explicit = f.namespace(o.namespace), f.source("namespace") == onCommandLine
+	conn.namespace, conn.explicit = f.namespaceOf(o), f.source("namespace") == onCommandLine
 	conn.where = f.where(o, conn.namespace)
 	return conn, nil
 }

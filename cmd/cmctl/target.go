@@ -236,16 +236,19 @@ func closest(a, b credential) (credential, credential) {
 	return a, b
 }
 
-// namespace is the one to work in, given the one that the context is for.
-func (f *factory) namespace(ofContext string) string {
+// namespaceOf is the one to work in. That of one of cmctl's contexts comes before
+// the settings file's own; that of a kubeconfig is a default like any other.
+func (f *factory) namespaceOf(d *destination) string {
 	given := f.settings.GetString("namespace")
 	switch r := f.source("namespace"); {
 	case r == onCommandLine, r == inVariable && !f.plugin():
 		return given
 	case f.plugin():
 		given = ""
+	case d.own:
+		return cmp.Or(d.namespace, given, "default")
 	}
-	return cmp.Or(ofContext, given, "default")
+	return cmp.Or(given, d.namespace, "default")
 }
 
 // where repeats the flags that chose the server and the namespace, so that a

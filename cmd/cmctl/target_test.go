@@ -73,7 +73,7 @@ func (s surroundings) meant(t *testing.T, args ...string) string {
 		}
 		return "error: " + err.Error()
 	}
-	return fmt.Sprintf("%s in %s", d, f.namespace(d.namespace))
+	return fmt.Sprintf("%s in %s", d, f.namespaceOf(d))
 }
 
 // kubeconfigOf is a kubeconfig whose contexts lead to servers of their names.
@@ -192,10 +192,11 @@ contexts:
 		"one of cmctl's own":               {usual, "--context=lab", `http://127.0.0.1:9001 (context "lab") in team-a`},
 		"by a variable":                    {with("CMCTL_CONTEXT", "lab"), "", `http://127.0.0.1:9001 (context "lab") in team-a`},
 		"without a namespace":              {usual, "--context=bare", `http://127.0.0.1:9002 (context "bare") in of-the-file`},
-		"one of the kubeconfig":            {usual, "--context=prod", `https://prod.kube (context "prod") in ns-of-prod`},
-		"one of the kubeconfig, by a var":  {with("CMCTL_CONTEXT", "prod"), "", `https://prod.kube (context "prod") in ns-of-prod`},
-		"one of another kubeconfig":        {with("CMCTL_KUBECONFIG", other), "--context=far", `https://far.kube (context "far") in ns-of-far`},
-		"the kubeconfig decides with it":   {usual, "--context=lab --kubeconfig=" + other, `https://lab.kube (context "lab") in ns-of-lab`},
+		"one of the kubeconfig":            {usual, "--context=prod", `https://prod.kube (context "prod") in of-the-file`},
+		"one of the kubeconfig, by a var":  {with("CMCTL_CONTEXT", "prod"), "", `https://prod.kube (context "prod") in of-the-file`},
+		"its namespace is the last resort": {surroundings{kubeconfig: kubeconfigOf("prod")}, "--context=prod", `https://prod.kube (context "prod") in ns-of-prod`},
+		"one of another kubeconfig":        {with("CMCTL_KUBECONFIG", other), "--context=far", `https://far.kube (context "far") in of-the-file`},
+		"the kubeconfig decides with it":   {usual, "--context=lab --kubeconfig=" + other, `https://lab.kube (context "lab") in of-the-file`},
 		"-n comes first":                   {with("CMCTL_NAMESPACE", "v"), "--context=lab -n f", `http://127.0.0.1:9001 (context "lab") in f`},
 		"then the variable":                {with("CMCTL_NAMESPACE", "v"), "--context=lab", `http://127.0.0.1:9001 (context "lab") in v`},
 		"a name in both":                   {usual, "--context=both", "error: there are two contexts \"both\""},

@@ -75,7 +75,19 @@ func (d *Document) Text() ([]byte, error) {
 func (d *Document) Set(key string, value any) error { return set(d.root(), key, value) }
 
 // Unset takes a setting out and tells whether it was there.
-func (d *Document) Unset(key string) bool { return unset(d.root(), key) }
+// The comment above it stays.
+func (d *Document) Unset(key string) bool {
+	i := index(d.root(), key)
+	if i < 0 {
+		return false
+	}
+	heirs, comment := d.root().Content[i+2:], &d.doc.FootComment
+	if len(heirs) > 0 {
+		comment = &heirs[0].HeadComment
+	}
+	*comment = strings.Trim(d.root().Content[i].HeadComment+"\n"+*comment, "\n")
+	return unset(d.root(), key)
+}
 
 // SetContext makes a context, or gives the one of its name these fields and no
 // others.

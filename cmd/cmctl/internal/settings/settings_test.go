@@ -133,6 +133,10 @@ contexts:
 			"# nothing yet\n\nnamespace: a\n"},
 		"a file in braces": {"{}\n", func(d *settings.Document) error { return d.Set("namespace", "a") },
 			"namespace: a\n"},
+		"the comment above a setting that goes stays": {"# mine\na: 1\n# b\nb: 2\n", func(d *settings.Document) error { d.Unset("a"); d.Unset("b"); return d.Set("c", 3) },
+			"c: 3\n\n# mine\n# b\n"},
+		"the comment of the file stays": {"# mine\na: 1\nb: 2\n", func(d *settings.Document) error { d.Unset("a"); return nil },
+			"# mine\nb: 2\n"},
 		"the last setting goes": {"namespace: a\n", func(d *settings.Document) error { d.Unset("namespace"); return nil }, ""},
 		"a context changes": {before, func(d *settings.Document) error {
 			return d.SetContext(settings.Context{Name: "lab", Server: "http://127.0.0.1:9090", Namespace: "x"})
