@@ -18,6 +18,7 @@ type copyOptions struct {
 	from      string
 	to        string
 	namespace string
+	context   string
 	overwrite bool
 }
 
@@ -25,9 +26,9 @@ func newCopy(f *factory) *cobra.Command {
 	o := &copyOptions{factory: f}
 	cmd := &cobra.Command{
 		Use:   "copy NAME [NEWNAME]",
-		Short: "Copy a ConfigMap to another name or namespace",
+		Short: "Copy a ConfigMap to another name, namespace or context",
 		Long: `Copy a ConfigMap, with binary data, labels and annotations, to another name or
-namespace. What ties the object to its place stays behind: what only the server sets,
+namespace, or to the server of another context. What ties the object to its place stays behind: what only the server sets,
 its owners and finalizers, and the record of the last apply.
 
 An object that is there already is left alone, unless --overwrite is given: then it
@@ -35,7 +36,8 @@ becomes equal to the copied one, on the version that it was read at, and what ch
 is shown.`,
 		Example: `  cmctl copy flags flags-v2
   cmctl copy flags --to-namespace=team-b
-  cmctl copy flags flags-v2 --to-namespace=team-b --overwrite`,
+  cmctl copy flags flags-v2 --to-namespace=team-b --overwrite
+  cmctl copy flags --to-context=staging`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			names, err := parseNames(args)
 			if err != nil {
@@ -48,6 +50,9 @@ is shown.`,
 			if problems := types.ValidateNamespace(o.namespace); cmd.Flags().Changed("to-namespace") && len(problems) > 0 {
 				return usagef("%q can't be a namespace: %s", o.namespace, strings.Join(problems, "; "))
 			}
+			if cmd.Flags().Changed("to-context") && o.context == "" {
+				return usagef("--to-context is given, and is empty")
+			}
 			if o.guard.given() && !o.overwrite {
 				return usagef("--resource-version and --uid are of the object to overwrite; give --overwrite too")
 			}
@@ -57,7 +62,8 @@ is shown.`,
 			return o.run(cmd.Context())
 		},
 	}
-	cmd.Flags().StringVar(&o.namespace, "to-namespace", "", "`NAMESPACE` to copy to (default the one to copy from)")
+	cmd.Flags().StringVar(&o.namespace, "to-namespace", "", "`NAMESPACE` to copy to (default that of --to-context, else the one to copy from)")
+	cmd.Flags().StringVar(&o.context, "to-context", "", "`CONTEXT` whose server to copy to (default the server to copy from)")
 	cmd.Flags().BoolVar(&o.overwrite, "overwrite", false, "make an object that is there already equal to the copied one")
 	o.add(cmd.Flags())
 	return cmd
@@ -68,10 +74,11 @@ func (o *copyOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w, err := o.destination(source)
+	conn, err := o.destination(source)
 	if err != nil {
 		return err
 	}
+	w := o.writerOn(conn, o.writeFlags)
 	object := source.ConfigMaps(source.namespace).Object(o.from)
 	original, err := retry.Read(ctx, object, o.persistent(o.progress(object)))
 	if err != nil {
@@ -103,20 +110,28 @@ func (o *copyOptions) run(ctx context.Context) error {
 	return w.finish(asErrors(err)...)
 }
 
-// destination is where the copy goes.
-func (o *copyOptions) destination(source *connection) (*writer, error) {
-	w, err := o.writer("copy", o.writeFlags)
+// destination is where the copy goes: a connection of its own, on which a dry run
+// leaves the reading of the original alone.
+func (o *copyOptions) destination(source *connection) (conn *connection, err error) {
+	if o.context != "" {
+		conn, err = o.connectTo("copy", o.context)
+	} else {
+		conn, err = o.connect("copy")
+	}
 	if err != nil {
 		return nil, err
 	}
 	if o.namespace != "" {
-		w.conn.namespace = o.namespace
-		w.conn.where = w.conn.host + " --namespace=" + o.namespace
+		conn.namespace = o.namespace
+		conn.where = conn.host + flagText("namespace", o.namespace)
 	}
-	if o.to == o.from && w.conn.namespace == source.namespace {
-		return nil, usagef("a copy needs another name or namespace; give NEWNAME or --to-namespace")
+	if o.context == "" && o.to == o.from && conn.namespace == source.namespace {
+		return nil, usagef("a copy needs another name, namespace or context; give NEWNAME, --to-namespace or --to-context")
 	}
-	return w, nil
+	if o.context != "" {
+		o.note("copying to namespace %q on %s", conn.namespace, conn.Target())
+	}
+	return conn, nil
 }
 
 // tied are the fields of metadata that make no sense on another object: its

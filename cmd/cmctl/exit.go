@@ -98,6 +98,13 @@ func (e *objectError) Error() string {
 
 func (e *objectError) Unwrap() error { return e.err }
 
+// saidError is a failure that a command printed as its result, as can-i prints
+// no. Nothing more is to be said about it.
+type saidError struct{ err error }
+
+func (e *saidError) Error() string { return e.err.Error() }
+func (e *saidError) Unwrap() error { return e.err }
+
 // exitCode is the one place that turns an error into an exit code. Several
 // objects: a conflict if any is left, else the code of the first failure.
 func exitCode(err error) int {
@@ -122,7 +129,7 @@ func exitCode(err error) int {
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.As(err, new(*usageError)):
+	case errors.As(err, new(*usageError)), errors.As(err, new(*targetError)):
 		return exitUsage
 	case errors.As(err, new(*retry.OutcomeUnknownError)):
 		return exitUnreachable
@@ -185,6 +192,9 @@ func (e *hintedError) Unwrap() error { return e.err }
 // report prints an error for a person: what was tried, on what, and what to do
 // next, which is said once for all that fail alike.
 func report(w io.Writer, err error) {
+	if errors.As(err, new(*saidError)) {
+		return
+	}
 	var hints []string
 	for _, err := range allErrors(err) {
 		fmt.Fprintf(w, "error: %s\n", err)
@@ -232,12 +242,14 @@ func hint(err error) string {
 		return "others keep writing this object; try again, or raise --max-attempts"
 	case errors.As(err, &exhausted):
 		return "try again later, or raise --max-attempts"
-	case errors.As(err, new(*usageError)) && !strings.Contains(err.Error(), "--help"):
+	case errors.As(err, new(*usageError)) && (strings.Contains(err.Error(), "--help") || strings.Contains(err.Error(), "cmctl ")):
+		return "" // the text says it
+	case errors.As(err, new(*usageError)):
 		return "see 'cmctl --help'"
 	case errors.As(err, new(*deletedError)):
 		return "" // the kept text is what to go on with
 	case missingNamespace(err) != "":
-		return fmt.Sprintf("this server makes no namespaces by itself; make it first, with 'kubectl create namespace %s%s' for example", missingNamespace(err), about.host)
+		return fmt.Sprintf("this server makes no namespaces by itself; make it first, with 'kubectl create namespace %s' for example", missingNamespace(err))
 	case apierrors.IsNotFound(err):
 		return fmt.Sprintf("'cmctl get -A%s' lists what there is", about.host)
 	case apierrors.IsAlreadyExists(err):

@@ -100,7 +100,7 @@ func TestHints(t *testing.T) {
 		want string
 	}{
 		{"not there", on(types.ConfigMaps.NotFound("flags")), "'cmctl get -A --server=http://s' lists what there is"},
-		{"no namespace", on(types.Namespaces.NotFound("n")), "make it first, with 'kubectl create namespace n --server=http://s' for example"},
+		{"no namespace", on(types.Namespaces.NotFound("n")), "make it first, with 'kubectl create namespace n' for example"},
 		{"outcome unknown", on(&retry.OutcomeUnknownError{Err: errors.New("x")}), "'cmctl get flags --server=http://s --namespace=n'"},
 		{"another object", on(&retry.ReplacedError{}), "'cmctl get flags --server=http://s --namespace=n'"},
 		{"no object", &retry.ReplacedError{}, "'cmctl get'"},

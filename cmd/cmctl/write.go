@@ -58,10 +58,15 @@ func (f *factory) writer(verb string, flags writeFlags) (*writer, error) {
 	if err != nil {
 		return nil, err
 	}
+	return f.writerOn(conn, flags), nil
+}
+
+// writerOn is a writer on a connection that is there.
+func (f *factory) writerOn(conn *connection, flags writeFlags) *writer {
 	if flags.dryRun == dryRunServer {
 		conn.Client = conn.DryRun()
 	}
-	return &writer{factory: f, writeFlags: flags, conn: conn}, nil
+	return &writer{factory: f, writeFlags: flags, conn: conn}
 }
 
 // change is what a verb does to one object.
