@@ -122,6 +122,9 @@ func (f *factory) readFile() error {
 
 func knownSettings(file *settings.File) error {
 	for key, value := range file.Plain {
+		if key == checksSetting {
+			continue // the one list, read where it is used
+		}
 		switch value.(type) {
 		case map[string]any, []any:
 			return fmt.Errorf("the setting %q can't be a list or a mapping", key)

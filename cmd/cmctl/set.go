@@ -23,6 +23,7 @@ type setOptions struct {
 	pairs      []string
 	files      []string
 	conditions []string
+	checks     contentChecks
 	create     bool
 }
 
@@ -58,6 +59,7 @@ write is made only while the condition holds, as a lock or a hand-over needs it.
 	cmd.Flags().StringArrayVar(&o.files, "from-file", nil, "`[KEY=]PATH` of a file with a value, - for stdin; may be repeated")
 	cmd.Flags().StringArrayVar(&o.conditions, "if", nil, "write only if `KEY=VALUE` is there; KEY: it has any value; '!KEY': it is absent; may be repeated")
 	cmd.Flags().BoolVar(&o.create, "create", false, "make the object if there is none of this name")
+	o.checks.addFlag(cmd.Flags())
 	o.add(cmd.Flags())
 	return cmd
 }
@@ -93,6 +95,9 @@ func (o *setOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := o.checks.prepare(o.factory); err != nil {
+		return err
+	}
 	values, err := o.values()
 	if err != nil {
 		return err
@@ -103,7 +108,8 @@ func (o *setOptions) run(ctx context.Context) error {
 	}
 	created := false
 	c := change{
-		name: o.name,
+		name:   o.name,
+		checks: &o.checks,
 		edit: func(ctx context.Context, fresh types.Document) (types.Document, error) {
 			created = false
 			if err := w.holds(ctx, fresh, conditions); err != nil {

@@ -23,6 +23,7 @@ type updateOptions struct {
 	format  string
 	key     string
 	command []string
+	checks  contentChecks
 }
 
 func newUpdate(f *factory) *cobra.Command {
@@ -70,6 +71,7 @@ exit code 7.`,
 	}
 	cmd.Flags().StringVar(&o.format, "format", "", "what the command gets: yaml or json (default yaml, and json for jq)")
 	cmd.Flags().StringVar(&o.key, "key", "", "give the command the value of this `KEY` alone")
+	o.checks.addFlag(cmd.Flags())
 	o.add(cmd.Flags())
 	return cmd
 }
@@ -100,6 +102,9 @@ func formatFor(command string) string {
 }
 
 func (o *updateOptions) run(ctx context.Context) error {
+	if err := o.checks.prepare(o.factory); err != nil {
+		return err
+	}
 	w, err := o.writer("update", o.writeFlags)
 	if err != nil {
 		return err
@@ -109,7 +114,7 @@ func (o *updateOptions) run(ctx context.Context) error {
 		edit = o.value
 	}
 	_, err = w.apply(ctx, change{
-		name: o.name, edit: edit, computed: true,
+		name: o.name, edit: edit, checks: &o.checks, computed: true,
 		word: func(_, _ types.Document) string { return "updated" },
 	})
 	return w.finish(asErrors(err)...)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"example.com/cmctl/pkg/retry"
 	"example.com/cmctl/pkg/types"
@@ -72,7 +73,9 @@ func (f *factory) writerOn(conn *connection, flags writeFlags) *writer {
 // change is what a verb does to one object.
 type change struct {
 	name string
-	edit retry.Edit[types.Document]
+	// checks look at the values that the change writes; nil if it writes none.
+	checks *contentChecks
+	edit   retry.Edit[types.Document]
 	// word tells what was done, for the line of result: labeled. now is nil if
 	// the object is gone again.
 	word func(was, now types.Document) string
@@ -106,7 +109,7 @@ func (w *writer) apply(ctx context.Context, c change) (retry.Result[types.Docume
 	if c.target == nil {
 		c.target = object
 	}
-	a := &attempt{change: c}
+	a := &attempt{change: c, f: w.factory}
 	res, err := w.send(ctx, c, a)
 	switch {
 	case w.landedAndGone(err):
@@ -130,7 +133,7 @@ func (w *writer) send(ctx context.Context, c change, a *attempt) (retry.Result[t
 	case w.dryRun == dryRunClient:
 		return a.here(ctx, o)
 	case c.make != nil && creator != nil:
-		return retry.Upsert(ctx, creator, c.make, a.edit, o)
+		return retry.Upsert(ctx, creator, a.create, a.edit, o)
 	}
 	return retry.Update(ctx, c.target, a.edit, o)
 }
@@ -138,6 +141,8 @@ func (w *writer) send(ctx context.Context, c change, a *attempt) (retry.Result[t
 // attempt is a change with what its latest edit saw and made.
 type attempt struct {
 	change
+	f    *factory
+	seen []types.Change // what was checked last
 	on   types.Document // the copy that the edit was made from
 	next types.Document
 }
@@ -149,7 +154,28 @@ func (a *attempt) edit(ctx context.Context, fresh types.Document) (types.Documen
 		return nil, err
 	}
 	a.next = next
-	return next, nil
+	return next, a.check(ctx, fresh, next)
+}
+
+// check looks at what the change makes of the values, unless it has looked at
+// the same already: a warning is given once, however often the change is made.
+func (a *attempt) check(ctx context.Context, before, after types.Document) error {
+	changes := types.Diff(before, after)
+	same := func(x, y types.Change) bool { return x.Field == y.Field && types.SameValue(x.To, y.To) }
+	if a.checks == nil || slices.EqualFunc(a.seen, changes, same) {
+		return nil
+	}
+	a.seen = changes
+	return a.f.checkContent(ctx, a.checks, a.target.Object(), before, after)
+}
+
+// create is make with its values checked.
+func (a *attempt) create(ctx context.Context) (types.Document, error) {
+	made, err := a.make(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return made, a.check(ctx, nil, made)
 }
 
 // here is a dry run without the server: what would be sent is the result.
@@ -164,7 +190,7 @@ func (a *attempt) here(ctx context.Context, o retry.Options) (retry.Result[types
 			return result, nil
 		}
 	case apierrors.IsNotFound(err) && a.make != nil:
-		result.Object, err = a.make(ctx)
+		result.Object, err = a.create(ctx)
 	}
 	result.Outcome = retry.Written
 	return result, err
