@@ -124,7 +124,7 @@ func (o *applyOptions) apply(ctx context.Context, conn *connection, m manifest.M
 	}
 	a.tell()
 	if o.output != "" && res.Object != nil {
-		return printWritten(o.Out, o.output, res.Object)
+		return printWritten(o.Out, o.output, false, res.Object)
 	}
 	return o.say("configmap/%s %s", m.Name(), verb)
 }

@@ -39,7 +39,10 @@ const checksSetting = "checks"
 
 func (f *factory) checkCommands() ([]check.Command, error) {
 	var commands []check.Command
-	err := f.file.UnmarshalKey(checksSetting, &commands, func(c *mapstructure.DecoderConfig) { c.ErrorUnused = true })
+	decoder, err := mapstructure.NewDecoder(&mapstructure.DecoderConfig{Result: &commands, ErrorUnused: true})
+	if err == nil {
+		err = decoder.Decode(f.file.Plain[checksSetting])
+	}
 	if err != nil {
 		return nil, usagef("the setting %s must be a list of entries with keys and command: %v", checksSetting, err)
 	}

@@ -120,7 +120,7 @@ func (o *createOptions) create(ctx context.Context, conn *connection, doc types.
 		}
 	}
 	if o.output != "" {
-		return printWritten(o.Out, o.output, result)
+		return printWritten(o.Out, o.output, false, result)
 	}
 	suffix := ""
 	if o.dryRun != "none" {

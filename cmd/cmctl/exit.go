@@ -13,6 +13,7 @@ import (
 	"example.com/cmctl/cmd/cmctl/internal/output"
 	"example.com/cmctl/pkg/client"
 	"example.com/cmctl/pkg/retry"
+	"example.com/cmctl/pkg/types"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
@@ -65,6 +66,8 @@ type objectError struct {
 	object string
 	name   string
 	server string
+	where  string // the flags that name this server and namespace again
+	host   string // those of them that name the server
 	err    error
 }
 
@@ -96,6 +99,13 @@ func (e *objectError) Error() string {
 
 func (e *objectError) Unwrap() error { return e.err }
 
+// saidError is a failure that a command printed as its result, as can-i prints
+// no. Nothing more is to be said about it.
+type saidError struct{ err error }
+
+func (e *saidError) Error() string { return e.err.Error() }
+func (e *saidError) Unwrap() error { return e.err }
+
 // exitCode is the one place that turns an error into an exit code. Several
 // objects: a conflict if any is left, else the code of the first failure.
 func exitCode(err error) int {
@@ -120,7 +130,7 @@ func exitCode(err error) int {
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.As(err, new(*usageError)):
+	case errors.As(err, new(*usageError)), errors.As(err, new(*targetError)):
 		return exitUsage
 	case errors.As(err, new(*output.MissingError)):
 		return exitNotFound
@@ -173,9 +183,21 @@ func (e *interruptedError) Error() string {
 
 func (e *interruptedError) Unwrap() []error { return []error{errInterrupted, e.err} }
 
+// hintedError adds to an error what to do next.
+type hintedError struct {
+	err  error
+	hint string
+}
+
+func (e *hintedError) Error() string { return e.err.Error() }
+func (e *hintedError) Unwrap() error { return e.err }
+
 // report prints an error for a person: what was tried, on what, and what to do
 // next, which is said once for all that fail alike.
 func report(w io.Writer, err error) {
+	if errors.As(err, new(*saidError)) {
+		return
+	}
 	var hints []string
 	for _, err := range allErrors(err) {
 		fmt.Fprintf(w, "error: %s\n", err)
@@ -207,27 +229,49 @@ func allErrors(err error) []error {
 
 // hint is what to do next, where the error's text doesn't say it.
 func hint(err error) string {
-	var unknown *retry.OutcomeUnknownError
+	var hinted *hintedError
 	var exhausted *retry.ExhaustedError
+	about := &objectError{}
+	errors.As(err, &about)
+	look := strings.TrimSpace("cmctl get "+about.name) + about.where
 	switch {
-	case errors.As(err, &unknown):
-		return "the change may be there or not: look at the object with 'cmctl get' before trying again"
+	case errors.As(err, &hinted):
+		return hinted.hint
+	case errors.As(err, new(*retry.OutcomeUnknownError)):
+		return fmt.Sprintf("the change may be there or not: look at the object with '%s' before trying again", look)
 	case errors.As(err, new(*retry.ReplacedError)):
-		return "look at the new object with 'cmctl get', then make your change to it"
+		return fmt.Sprintf("look at the new object with '%s', then make your change to it", look)
 	case errors.As(err, &exhausted) && apierrors.IsConflict(exhausted.Last):
 		return "others keep writing this object; try again, or raise --max-attempts"
 	case errors.As(err, &exhausted):
 		return "try again later, or raise --max-attempts"
-	case errors.As(err, new(*usageError)) && !strings.Contains(err.Error(), "--help"):
+	case errors.As(err, new(*usageError)) && (strings.Contains(err.Error(), "--help") || strings.Contains(err.Error(), "cmctl ")):
+		return "" // the text says it
+	case errors.As(err, new(*usageError)):
 		return "see 'cmctl --help'"
 	case errors.As(err, new(*deletedError)):
 		return "" // the kept text is what to go on with
+	case missingNamespace(err) != "":
+		return fmt.Sprintf("this server makes no namespaces by itself; make it first, with 'kubectl create namespace %s' for example", missingNamespace(err))
 	case apierrors.IsNotFound(err):
-		return "'cmctl get -A' lists what there is"
+		return fmt.Sprintf("'cmctl get -A%s' lists what there is", about.host)
 	case apierrors.IsAlreadyExists(err):
 		return "change it with 'cmctl apply' or 'cmctl edit'"
 	case apierrors.IsUnauthorized(err):
 		return "give credentials with --token or --kubeconfig"
+	}
+	return ""
+}
+
+// missingNamespace is the namespace that the server says is not there, empty if
+// it says anything else.
+func missingNamespace(err error) string {
+	var status apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
+		return ""
+	}
+	if d := status.Status().Details; d != nil && d.Kind == types.Namespaces.Plural {
+		return d.Name
 	}
 	return ""
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"example.com/cmctl/pkg/retry"
@@ -84,6 +85,32 @@ func TestReport(t *testing.T) {
 			report(&out, c.err)
 			if out.String() != c.want {
 				t.Errorf("got\n%s\nwant\n%s", &out, c.want)
+			}
+		})
+	}
+}
+
+// Hints lead to the same server and object.
+func TestHints(t *testing.T) {
+	on := func(err error) error {
+		return &objectError{name: "flags", where: " --server=http://s --namespace=n", host: " --server=http://s", err: err}
+	}
+	for _, c := range []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"not there", on(types.ConfigMaps.NotFound("flags")), "'cmctl get -A --server=http://s' lists what there is"},
+		{"no namespace", on(types.Namespaces.NotFound("n")), "make it first, with 'kubectl create namespace n' for example"},
+		{"outcome unknown", on(&retry.OutcomeUnknownError{Err: errors.New("x")}), "'cmctl get flags --server=http://s --namespace=n'"},
+		{"another object", on(&retry.ReplacedError{}), "'cmctl get flags --server=http://s --namespace=n'"},
+		{"no object", &retry.ReplacedError{}, "'cmctl get'"},
+		{"one that is given", on(&hintedError{types.ConfigMaps.NotFound("flags"), "do this"}), "do this"},
+		{"nothing to add", on(errors.New("x")), ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := hint(c.err); c.want == "" && got != "" || !strings.Contains(got, c.want) {
+				t.Errorf("%q, want %q in it", got, c.want)
 			}
 		})
 	}

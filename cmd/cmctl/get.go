@@ -189,7 +189,7 @@ func itself(d types.Document) types.Document { return d }
 
 // list reads whole objects and prints them.
 func (o *getOptions) list(ctx context.Context, conn *connection) error {
-	list, err := conn.ConfigMaps(o.namespaceOf(conn)).List(ctx, o.selection.listOptions())
+	list, err := conn.ConfigMaps(o.scope(conn)).List(ctx, o.selection.listOptions())
 	if err != nil {
 		return err
 	}
@@ -216,7 +216,7 @@ func (o *getOptions) rows(ctx context.Context, conn *connection) error {
 		ListOptions: o.selection.listOptions(),
 		Metadata:    o.showLabels || len(o.labelColumns) > 0 || len(o.sorter) > 0,
 	}
-	rows, err := conn.ConfigMaps(o.namespaceOf(conn)).Rows(ctx, options)
+	rows, err := conn.ConfigMaps(o.scope(conn)).Rows(ctx, options)
 	if err != nil {
 		return err
 	}

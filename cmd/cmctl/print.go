@@ -29,19 +29,26 @@ func asYAML(d types.Document) ([]byte, error) {
 
 // printDocument writes one object in a form for programs.
 func printDocument(w io.Writer, form string, d types.Document) error {
+	return printObjects(w, form, output.Objects{Items: []types.Document{d}})
+}
+
+func printObjects(w io.Writer, form string, o output.Objects) error {
 	p, err := output.New(form, output.Options{})
 	if err != nil {
 		return err
 	}
-	return p.Print(w, output.Objects{Items: []types.Document{d}})
+	return p.Print(w, o)
 }
 
 // printWritten writes what a write made, without the bookkeeping that get hides
-// too.
-func printWritten(w io.Writer, output string, d types.Document) error {
-	d = d.Clone()
-	d.SetMeta("managedFields", nil)
-	return printDocument(w, output, d)
+// too: of several objects a List.
+func printWritten(w io.Writer, form string, several bool, docs ...types.Document) error {
+	shown := make([]types.Document, len(docs))
+	for i, d := range docs {
+		shown[i] = d.Clone()
+		shown[i].SetMeta("managedFields", nil)
+	}
+	return printObjects(w, form, output.Objects{Items: shown, List: several})
 }
 
 // quote shows a value on one line of a message, shortened if it is long.

@@ -30,9 +30,11 @@ const kubeconfigVariable = "CMCTL_E2E_KUBECONFIG"
 // editors.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"cmctl": func() { os.Exit(Main()) },
-		"subst": func() { os.Exit(subst(os.Args[1:])) },
-		"exits": func() { os.Exit(9) },
+		"cmctl":              func() { os.Exit(Main()) },
+		pluginName:           func() { os.Exit(Main()) },
+		pluginCompletionName: func() { os.Exit(Main()) },
+		"subst":              func() { os.Exit(subst(os.Args[1:])) },
+		"exits":              func() { os.Exit(9) },
 	})
 }
 

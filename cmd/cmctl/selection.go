@@ -65,8 +65,8 @@ func (s *selection) listOptions() client.ListOptions {
 	return client.ListOptions{LabelSelector: s.selector, FieldSelector: s.fieldSelector, PageSize: s.chunkSize}
 }
 
-// namespaceOf is the namespace to list, empty for all.
-func (s *selection) namespaceOf(conn *connection) string {
+// scope is the namespace to list, empty for all.
+func (s *selection) scope(conn *connection) string {
 	if s.allNamespaces {
 		return ""
 	}
@@ -78,7 +78,7 @@ func (s *selection) read(ctx context.Context, conn *connection, names []string) 
 	if len(names) > 0 {
 		return readNamed(ctx, conn, names)
 	}
-	list, err := conn.ConfigMaps(s.namespaceOf(conn)).List(ctx, s.listOptions())
+	list, err := conn.ConfigMaps(s.scope(conn)).List(ctx, s.listOptions())
 	if err != nil {
 		return nil, []error{err}
 	}

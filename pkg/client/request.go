@@ -1,9 +1,9 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptrace"
@@ -28,18 +28,20 @@ const (
 
 // call is one request and what there is to say about it.
 type call struct {
-	method string
-	path   []string // segments below the server's address, not escaped
-	query  url.Values
-	accept string // media types to be answered in; empty means JSON
-	body   []byte
-	id     retry.WriteID
-	object string // what it is about, for messages
-	limit  int64
+	method    string
+	path      []string // segments below the server's address, not escaped
+	query     url.Values
+	body      []byte
+	mediaType string // of the body; empty means JSON
+	id        retry.WriteID
+	accept    string // media types to be answered in; empty means JSON
+	asks      bool   // a POST that changes nothing
+	object    string // what it is about, for messages
+	limit     int64
 }
 
 // writes tells whether carrying the call out twice could do harm.
-func (k call) writes() bool { return k.method != http.MethodGet }
+func (k call) writes() bool { return k.method != http.MethodGet && !k.asks }
 
 // answer is a response with a code of success.
 type answer struct {
@@ -86,7 +88,7 @@ func (c *Client) do(ctx context.Context, k call) (answer, error) {
 func (c *Client) request(ctx context.Context, k call) *resty.Request {
 	req := c.resty.R().SetContext(ctx).SetDoNotParseResponse(true)
 	if k.body != nil {
-		req.SetHeader("Content-Type", "application/json").SetBody(k.body)
+		req.SetHeader("Content-Type", cmp.Or(k.mediaType, types.MediaJSON)).SetBody(k.body)
 	}
 	if k.accept != "" {
 		req.SetHeader("Accept", k.accept)
@@ -155,17 +157,6 @@ func (c *Client) address(k call) string {
 		u.WriteString("?" + query.Encode())
 	}
 	return u.String()
-}
-
-func (c *Client) trace(e exchange, took time.Duration, err error) {
-	if c.options.Trace == nil {
-		return
-	}
-	end := fmt.Sprintf("%d %s", e.code, http.StatusText(e.code))
-	if err != nil {
-		end = "failed: " + c.cause(e, err).text
-	}
-	c.options.Trace(fmt.Sprintf("%s %s %s in %s", e.method, e.address, end, took.Round(time.Millisecond)))
 }
 
 func (c *Client) warn(header http.Header) {
