@@ -23,11 +23,16 @@ import (
 type Manifest struct {
 	types.Document
 	File string
-	Line int // of its first line, from 1
+	Line int // of its first line, from 1; 0 if it was not read from a file
 }
 
 // Where is the place as messages name it: cm.yaml:12.
-func (m Manifest) Where() string { return fmt.Sprintf("%s:%d", m.File, m.Line) }
+func (m Manifest) Where() string {
+	if m.Line == 0 {
+		return m.File
+	}
+	return fmt.Sprintf("%s:%d", m.File, m.Line)
+}
 
 // Fault is something wrong in a file, with the line that holds it.
 type Fault struct {
