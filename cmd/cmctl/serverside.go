@@ -241,14 +241,12 @@ func upgrade(live types.Document, manager string) types.Document {
 
 // union puts two field sets together.
 func union(a, b map[string]any) map[string]any {
-	out := maps.Clone(a)
+	out := map[string]any{}
+	maps.Copy(out, a)
 	for k, v := range b {
 		left, _ := out[k].(map[string]any)
 		right, _ := v.(map[string]any)
 		out[k] = union(left, right)
-	}
-	if out == nil {
-		return map[string]any{}
 	}
 	return out
 }
