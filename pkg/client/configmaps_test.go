@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/cmctl/pkg/client"
 	"example.com/cmctl/pkg/retry"
@@ -72,6 +73,25 @@ func TestADeleteIsOfWhatItNames(t *testing.T) {
 	}
 	if err := m.Delete(t.Context(), "flags", retry.Version{UID: d.UID(), ResourceVersion: d.ResourceVersion()}, ""); err != nil {
 		t.Error(err)
+	}
+}
+
+// A Kubernetes API server takes the options of a delete from its body alone, if it
+// has one.
+func TestADryDeleteSaysSoInItsBody(t *testing.T) {
+	var sent metav1.DeleteOptions
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := json.NewDecoder(r.Body).Decode(&sent); err != nil {
+			t.Error(err)
+		}
+		stub(200, "application/json", `{"kind":"Status","apiVersion":"v1","status":"Success"}`).ServeHTTP(w, r)
+	})
+	m := connect(t, client.TargetOptions{Server: listen(t, h)}, client.Options{DryRun: true}).ConfigMaps(namespace)
+	if err := m.Delete(t.Context(), "flags", retry.Version{UID: "u"}, ""); err != nil {
+		t.Fatal(err)
+	}
+	if len(sent.DryRun) != 1 || sent.DryRun[0] != metav1.DryRunAll {
+		t.Errorf("it says dryRun %v", sent.DryRun)
 	}
 }
 
