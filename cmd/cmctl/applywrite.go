@@ -3,11 +3,9 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"example.com/cmctl/pkg/retry"
 	"example.com/cmctl/pkg/types"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // errDisagree ends the loop when a person must decide.
@@ -64,26 +62,11 @@ func (a *application) preview(ctx context.Context) (plan, types.Document, error)
 	return p, p.next, err
 }
 
-// rehearse lets the server check a write that it doesn't store, and looks
-// whether it didn't: there are servers that pass over what they don't know.
+// rehearse lets the server check a write that it doesn't store.
 func (a *application) rehearse(ctx context.Context) (plan, types.Document, error) {
 	p, doc, err := a.write(ctx)
-	if err != nil {
-		return p, doc, err
-	}
-	version := func(d types.Document) string {
-		if d == nil {
-			return "none"
-		}
-		return d.ResourceVersion()
-	}
-	now, err := a.read(ctx)
-	if apierrors.IsNotFound(err) {
-		now, err = nil, nil
-	}
-	if err == nil && version(now) != version(p.live) {
-		err = fmt.Errorf("THE DRY RUN MAY HAVE BEEN STORED: %s on %s was at version %s and is at version %s now: either this server does not know dry runs, or somebody wrote at the same moment; look at it with 'cmctl get %s -o yaml%s'",
-			a.object().Object(), a.conn.Target(), version(p.live), version(now), a.m.Name(), a.conn.where)
+	if err == nil {
+		err = a.checkUnstored(ctx, a.conn, a.object(), p.live)
 	}
 	return p, doc, err
 }
