@@ -196,17 +196,39 @@ func (a *application) mergeFrom(live types.Document) (plan, error) {
 	from, _ := withoutRecord(a.from)
 	bare, restore := withoutRecord(live)
 	m := types.Merge(from, a.file.WithoutNulls(), bare)
-	p := plan{live: live, open: len(m.Conflicts) > 0 && a.side() == types.NeitherSide, merged: &m}
+	p := plan{live: live, merged: &m}
 	for _, c := range m.Conflicts {
 		p.drifts = append(p.drifts, types.Drift{Field: c.Field, Base: c.Base, File: c.Mine, Live: c.Live})
+	}
+	if a.exact {
+		p.drifts = append(p.drifts, exactly(&m)...)
+	}
+	for _, d := range p.drifts {
 		if a.force {
-			m.Document.Set(c.Field, c.Mine)
-			m.Applied = append(m.Applied, types.Change{Field: c.Field, From: c.Live, To: c.Mine})
+			m.Document.Set(d.Field, d.File)
+			m.Applied = append(m.Applied, types.Change{Field: d.Field, From: d.Live, To: d.File})
 		}
 	}
+	p.open = len(p.drifts) > 0 && a.side() == types.NeitherSide
 	restore(m.Document)
 	p.next, p.changes = m.Document, m.Applied
 	a.set.claim(p.next)
 	p.idle = len(types.Diff(live, p.next)) == 0
 	return p, nil
+}
+
+// exactly removes from a merge the keys of data that others added, and finds
+// those that others changed: with them the data would not be the file's.
+func exactly(m *types.Merged) (drifts []types.Drift) {
+	for _, c := range m.Theirs {
+		switch {
+		case c.Field.Section != "data":
+		case c.From == nil:
+			m.Document.Set(c.Field, nil)
+			m.Applied = append(m.Applied, types.Change{Field: c.Field, From: c.To})
+		default:
+			drifts = append(drifts, types.Drift{Field: c.Field, Base: c.From, File: c.From, Live: c.To, Reverts: true})
+		}
+	}
+	return drifts
 }

@@ -211,8 +211,8 @@ func (o *applyOptions) applyAll(ctx context.Context, conn *connection, set *set,
 	return done, errs
 }
 
-// apply brings one object to its manifest. What there is to tell of it goes to f.
-// The object may be nil, if it was deleted since.
+// apply brings one object to its manifest. Its line of result and its notes go to
+// f, which may collect them. The object is nil if it was deleted since.
 func (o *applyOptions) apply(ctx context.Context, f *factory, conn *connection, set *set, m manifest.Manifest) (types.Document, error) {
 	a, err := o.application(ctx, f, conn, set, m)
 	if err != nil {
@@ -230,7 +230,7 @@ func (o *applyOptions) apply(ctx context.Context, f *factory, conn *connection, 
 		return nil, conn.explain(m.Namespace(), m.Name(), err)
 	}
 	a.tell(p)
-	return doc, o.tellResult("configmap/"+m.Name(), p.verb())
+	return doc, o.tellResult(f, m.Name(), p.verb())
 }
 
 func (o *applyOptions) application(ctx context.Context, f *factory, conn *connection, set *set, m manifest.Manifest) (*application, error) {
@@ -243,18 +243,19 @@ func (o *applyOptions) application(ctx context.Context, f *factory, conn *connec
 
 // tellResult prints the line of one object, unless objects are printed in its
 // place.
-func (o *applyOptions) tellResult(object, verb string) error {
-	if o.dryRun != dryRunNone {
+func (o *applyOptions) tellResult(f *factory, name, verb string) error {
+	dry := o.dryRun != dryRunNone
+	if dry {
 		verb += " (dry run)"
 	}
 	switch o.output {
 	case "":
-		return o.say("%s %s", object, verb)
+		return f.say("configmap/%s %s", name, verb)
 	case "name":
-		return o.say("%s", object)
+		return f.say("configmap/%s", name)
 	}
-	if o.dryRun != dryRunNone {
-		o.note("%s %s", object, verb)
+	if dry {
+		f.note("configmap/%s %s", name, verb)
 	}
 	return nil
 }

@@ -112,20 +112,7 @@ func TestAServerSideApplyIsOfTheVersionThatWasRead(t *testing.T) {
 	}
 	// Under the same manager's name the server would see no conflict.
 	faster = func() {
-		body := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"app"},"data":{"a":"theirs"}}`
-		target := os.Getenv("CMCTL_SERVER") + "/api/v1/namespaces/default/configmaps/app?fieldManager=cmctl-apply"
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, target, strings.NewReader(body))
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		req.Header.Set("Content-Type", "application/apply-patch+yaml")
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		resp.Body.Close()
+		send(t, "fieldManager=cmctl-apply", "application/apply-patch+yaml", `{apiVersion: v1, kind: ConfigMap, metadata: {name: app}, data: {a: theirs}}`)
 	}
 	if code, _, errs := cmctl(t, "apply", "--server-side", "-f", manifestFile(t, `{a: "1"}`)); code != 3 || !strings.Contains(errs, `"theirs"`) {
 		t.Errorf("it ended with %d:\n%s", code, errs)

@@ -79,7 +79,7 @@ func (a *application) contested(p plan, refused *contestedError) error {
 }
 
 func (a *application) addContested(c *conflictError, p plan) {
-	for _, d := range p.server.contested {
+	for _, d := range firstOf(p.server.contested) {
 		c.add(d.Field, sideValue{"file", d.File, ""}, sideValue{"live", d.Live, managersOf(p.live, d.Field, a.conn.manager)})
 	}
 }
