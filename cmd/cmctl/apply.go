@@ -17,7 +17,7 @@ import (
 
 type applyOptions struct {
 	*factory
-	files  []string
+	input  inputFlags
 	force  bool
 	keep   bool
 	output string
@@ -26,7 +26,7 @@ type applyOptions struct {
 func newApply(f *factory) *cobra.Command {
 	o := &applyOptions{factory: f}
 	cmd := &cobra.Command{
-		Use:   "apply -f FILE",
+		Use:   "apply -f FILE...",
 		Short: "Bring ConfigMaps to what files say, without reverting what others changed",
 		Long: `Bring ConfigMaps to what files say; those that don't exist are created.
 
@@ -42,15 +42,14 @@ your changes to it are made to the current object as edit would.`,
   cmctl apply -f manifests/ -n team-a
   helm template . | cmctl apply -f -
   cmctl apply -f cm.yaml --force`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usagef("unexpected argument %q; manifests are named with -f", args[0])
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			args, err := o.input.take(args)
 			switch {
-			case len(o.files) == 0:
+			case err != nil:
+				return err
+			case len(args) > 0:
+				return usagef("unexpected argument %q; manifests are named with -f", args[0])
+			case !o.input.given():
 				return usagef("apply takes -f FILE")
 			case o.force && o.keep:
 				return usagef("--force and --keep contradict each other")
@@ -61,7 +60,7 @@ your changes to it are made to the current object as edit would.`,
 			return o.run(cmd.Context())
 		},
 	}
-	cmd.Flags().StringArrayVarP(&o.files, "filename", "f", nil, "`FILE` or folder with manifests, - for stdin; may be repeated")
+	o.input.add(cmd.Flags())
 	cmd.Flags().BoolVar(&o.force, "force", false, "where the live object was changed since the last apply, take the file's value")
 	cmd.Flags().BoolVar(&o.keep, "keep", false, "where the live object was changed since the last apply, keep the live value")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "print the objects: yaml, json or name")
@@ -73,26 +72,20 @@ func (o *applyOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	manifests, errs := manifest.Read(o.files, o.In)
-	manifests, misplaced := conn.placeAll(manifests)
-	errs = append(errs, misplaced...)
-	for i, m := range manifests {
-		if err := untried(ctx, len(manifests)-i); err != nil {
-			errs = append(errs, err)
-			break
-		}
-		if err := o.apply(ctx, conn, m); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	return oneOrMany(errs)
+	manifests, errs := o.input.read(o.factory, conn)
+	failed := o.inOrder(ctx, "apply", o.output, len(manifests), func(ctx context.Context, f *factory, i int) (outcome, error) {
+		one := *o
+		one.factory = f
+		return one.apply(ctx, conn, manifests[i])
+	})
+	return oneOrMany(append(errs, failed...))
 }
 
 // apply brings one object to its manifest.
-func (o *applyOptions) apply(ctx context.Context, conn *connection, m manifest.Manifest) error {
+func (o *applyOptions) apply(ctx context.Context, conn *connection, m manifest.Manifest) (outcome, error) {
 	a, err := o.newApplication(ctx, conn, m)
 	if err != nil {
-		return conn.explain(m.Namespace(), m.Name(), err)
+		return outcome{}, conn.explain(m.Namespace(), m.Name(), err)
 	}
 	object := conn.ConfigMaps(m.Namespace()).Object(m.Name())
 	created := false
@@ -111,9 +104,9 @@ func (o *applyOptions) apply(ctx context.Context, conn *connection, m manifest.M
 	switch {
 	case o.landedAndGone(err):
 	case err != nil && !unknownOutcome(err) && errors.Is(err, errDisagree):
-		return a.conflict(ctx)
+		return outcome{}, a.conflict(ctx)
 	case err != nil:
-		return conn.explain(m.Namespace(), m.Name(), err)
+		return outcome{}, conn.explain(m.Namespace(), m.Name(), err)
 	}
 	verb := "configured"
 	switch {
@@ -123,10 +116,7 @@ func (o *applyOptions) apply(ctx context.Context, conn *connection, m manifest.M
 		verb = "unchanged"
 	}
 	a.tell()
-	if o.output != "" && res.Object != nil {
-		return printWritten(o.Out, o.output, res.Object)
-	}
-	return o.say("configmap/%s %s", m.Name(), verb)
+	return outcome{verb, res.Object}, o.sayDone(o.output, m.Name(), verb)
 }
 
 // errDisagree ends the loop when a person must decide.

@@ -160,7 +160,7 @@ type connection struct {
 }
 
 // connect makes the client of one verb. It sends nothing yet.
-func (f *factory) connect(verb string) (*connection, error) {
+func (f *factory) connect(verb string, adjust ...func(*client.Options)) (*connection, error) {
 	target, err := f.target()
 	if err != nil {
 		return nil, err
@@ -176,6 +176,9 @@ func (f *factory) connect(verb string) (*connection, error) {
 	}
 	if f.settings.GetInt("verbose") > 0 {
 		o.Trace = func(line string) { fmt.Fprintln(f.Err, line) }
+	}
+	for _, a := range adjust {
+		a(&o)
 	}
 	c, err := client.New(target, o)
 	if err != nil {

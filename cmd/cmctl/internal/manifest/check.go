@@ -83,6 +83,9 @@ func (c *checker) values() {
 		message := p.Message
 		if typed := c.doc.Typed(slices.Concat(c.at, p.Path)); typed != "" && strings.Contains(message, "must be a string") {
 			message += fmt.Sprintf("; write it in quotes: %q", typed)
+			if c.known == nil {
+				message += ", or give --stringify"
+			}
 		}
 		c.add(p.Path, "%s", message)
 	}
