@@ -173,7 +173,10 @@ func contains(found, asked types.Document) bool {
 // contentHash is the hash that kubectl and kustomize append to names, so that the
 // same contents get the same name from each of them.
 func contentHash(doc types.Document) (string, error) {
-	parts := map[string]any{"kind": doc.Kind(), "name": doc.Name(), "data": doc["data"]}
+	parts := map[string]any{"kind": doc.Kind(), "name": doc.Name(), "data": map[string]any{}}
+	if data, ok := doc["data"]; ok {
+		parts["data"] = data
+	}
 	if immutable, ok := doc["immutable"]; ok {
 		parts["immutable"] = immutable
 	}
