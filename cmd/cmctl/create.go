@@ -20,7 +20,7 @@ type createOptions struct {
 	input      inputFlags
 	from       fromFlags
 	output     string
-	dryRun     dryRunFlag
+	dryRun     string
 	appendHash bool
 	immutable  bool
 }
@@ -54,7 +54,7 @@ hold. One that exists is never touched: that is an error.`,
 	}
 	o.input.add(cmd.Flags())
 	o.from.add(cmd.Flags())
-	o.dryRun.add(cmd.Flags())
+	addDryRun(cmd.Flags(), &o.dryRun)
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "print the object: yaml, json or name")
 	cmd.Flags().BoolVar(&o.immutable, "immutable", false, "make it one that can't be changed")
 	cmd.Flags().BoolVar(&o.appendHash, "append-hash", false, "append a hash of the contents to the name, as kubectl does")
@@ -68,14 +68,14 @@ func (o *createOptions) validate() error {
 	case !o.input.given() && len(o.names) != 1:
 		return usagef("create takes one NAME, or -f FILE")
 	}
-	if err := o.dryRun.validate(); err != nil {
+	if err := validateDryRun(o.dryRun); err != nil {
 		return err
 	}
 	return checkOutput(o.output, "yaml", "json", "name")
 }
 
 func (o *createOptions) run(ctx context.Context) error {
-	conn, err := o.connect("create", o.dryRun.server)
+	conn, err := o.connectDry("create", o.dryRun == dryRunServer)
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (o *createOptions) document(namespace string) (types.Document, error) {
 
 func (o *createOptions) create(ctx context.Context, conn *connection, doc types.Document) (outcome, error) {
 	result := doc
-	if !o.dryRun.client() {
+	if o.dryRun != dryRunClient {
 		object := conn.ConfigMaps(doc.Namespace()).Object(doc.Name())
 		same := func(found types.Document) bool { return contains(found, doc) }
 		res, err := retry.Create(ctx, object, doc, same, o.retryOptions(o.progress(object)))
@@ -145,18 +145,7 @@ func (o *createOptions) create(ctx context.Context, conn *connection, doc types.
 			result = res.Object
 		}
 	}
-	return outcome{"created", result}, o.sayDone(o.output, doc.Name(), "created"+o.dryRun.suffix())
-}
-
-// sayDone writes the line about one object, if -o doesn't take its place.
-func (f *factory) sayDone(output, name, what string) error {
-	switch output {
-	case "":
-		return f.say("configmap/%s %s", name, what)
-	case "name":
-		return f.say("configmap/%s", name)
-	}
-	return nil
+	return outcome{"created", result}, o.tellResult(o.output, o.dryRun, "configmap/"+doc.Name(), "created")
 }
 
 // contains tells whether found has everything that was asked for.

@@ -27,7 +27,7 @@ type deleteOptions struct {
 	wait           bool
 	timeout        time.Duration
 	output         string
-	dryRun         dryRunFlag
+	dryRun         string
 }
 
 func newDelete(f *factory) *cobra.Command {
@@ -66,7 +66,7 @@ waits for that.`,
 	flags := cmd.Flags()
 	o.input.add(flags)
 	o.guard.add(flags)
-	o.dryRun.add(flags)
+	addDryRun(flags, &o.dryRun)
 	flags.StringVarP(&o.selector, "selector", "l", "", "delete those whose labels match: tier=web,!old")
 	flags.BoolVar(&o.all, "all", false, "delete all in the namespace")
 	flags.BoolVar(&o.ignoreNotFound, "ignore-not-found", false, "what isn't there counts as deleted")
@@ -102,14 +102,14 @@ func (o *deleteOptions) validate(cmd *cobra.Command) (err error) {
 	if err := o.guard.validate(cmd.Flags()); err != nil {
 		return err
 	}
-	if err := o.dryRun.validate(); err != nil {
+	if err := validateDryRun(o.dryRun); err != nil {
 		return err
 	}
 	return checkOutput(o.output, "yaml", "json", "name")
 }
 
 func (o *deleteOptions) run(ctx context.Context) error {
-	conn, err := o.connect("delete", o.dryRun.server)
+	conn, err := o.connectDry("delete", o.dryRun == dryRunServer)
 	if err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func (o *deleteOptions) delete(ctx context.Context, conn *connection, d doomed) 
 		return outcome{verb: "kept"}, nil
 	}
 	what := "deleted from"
-	if held := finalizers(deleted); len(held) > 0 && o.dryRun == "none" {
+	if held := finalizers(deleted); len(held) > 0 && o.dryRun == dryRunNone {
 		if !o.wait {
 			o.note("configmap %q in namespace %q is marked, and goes when its finalizers are removed: %s", d.name, d.namespace, strings.Join(held, ", "))
 			what = "marked for deletion in"
@@ -195,7 +195,7 @@ func (o *deleteOptions) delete(ctx context.Context, conn *connection, d doomed) 
 	result := outcome{verb: "deleted", object: deleted}
 	switch o.output {
 	case "":
-		return result, o.say("configmap %q %s namespace %q%s", d.name, what, d.namespace, o.dryRun.suffix())
+		return result, o.say("%s", dryly(fmt.Sprintf("configmap %q %s namespace %q", d.name, what, d.namespace), o.dryRun))
 	case "name":
 		return result, o.say("configmap/%s", d.name)
 	}
@@ -208,7 +208,7 @@ func (o *deleteOptions) send(ctx context.Context, conn *connection, d doomed) (t
 	object := conn.ConfigMaps(d.namespace).Object(d.name)
 	options := o.retryOptions(o.progress(object))
 	for attempt := 1; ; attempt++ {
-		if o.dryRun.client() {
+		if o.dryRun == dryRunClient {
 			options.Want = d.want
 			return retry.Read(ctx, object, options)
 		}

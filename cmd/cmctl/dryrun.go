@@ -1,38 +1,47 @@
 package main
 
-import (
-	"example.com/cmctl/pkg/client"
-	"github.com/spf13/pflag"
+import "github.com/spf13/pflag"
+
+// What --dry-run takes.
+const (
+	dryRunNone   = "none"
+	dryRunClient = "client" // nothing but reading
+	dryRunServer = "server" // writes that the server checks and doesn't store
 )
 
-// dryRunFlag is --dry-run, the same for all verbs that write.
-type dryRunFlag string
-
-func (d *dryRunFlag) add(flags *pflag.FlagSet) {
-	flags.StringVar((*string)(d), "dry-run", "none", "client: show what would be done; server: let the server check it too; nothing is stored")
-}
-
-func (d dryRunFlag) validate() error {
-	switch d {
-	case "none", "client", "server":
+func validateDryRun(value string) error {
+	switch value {
+	case dryRunNone, dryRunClient, dryRunServer:
 		return nil
 	}
-	return usagef("--dry-run takes none, client or server, not %q", string(d))
+	return usagef("--dry-run takes none, client or server, not %q", value)
 }
 
-// client tells that no write is to be sent at all.
-func (d dryRunFlag) client() bool { return d == "client" }
+// addDryRun adds --dry-run, the same for all verbs that write.
+func addDryRun(flags *pflag.FlagSet, value *string) {
+	flags.StringVar(value, "dry-run", dryRunNone, "client: show what would be done, and only read; server: let the server check it, and store nothing")
+}
 
-// server makes every write of a client a dry run, if that was asked for.
-func (d dryRunFlag) server(o *client.Options) { o.DryRun = d == "server" }
-
-// suffix is what is said after the result.
-func (d dryRunFlag) suffix() string {
-	switch d {
-	case "client":
-		return " (dry run)"
-	case "server":
-		return " (server dry run)"
+// dryly marks what is said about a dry run.
+func dryly(said, dryRun string) string {
+	if dryRun != dryRunNone {
+		return said + " (dry run)"
 	}
-	return ""
+	return said
+}
+
+// tellResult prints the line of one object, unless objects are printed in its
+// place.
+func (f *factory) tellResult(output, dryRun, object, verb string) error {
+	verb = dryly(verb, dryRun)
+	switch output {
+	case "":
+		return f.say("%s %s", object, verb)
+	case "name":
+		return f.say("%s", object)
+	}
+	if dryRun != dryRunNone {
+		f.note("%s %s", object, verb)
+	}
+	return nil
 }

@@ -155,12 +155,17 @@ func (f *factory) target() (*client.Target, error) {
 type connection struct {
 	*client.Client
 	namespace string
+	manager   string // the field manager of its writes
 	explicit  bool   // the namespace was given on the command line
 	where     string // the flags that name this server and namespace again
 }
 
 // connect makes the client of one verb. It sends nothing yet.
-func (f *factory) connect(verb string, adjust ...func(*client.Options)) (*connection, error) {
+func (f *factory) connect(verb string) (*connection, error) { return f.connectDry(verb, false) }
+
+// connectDry is connect, for writes that the server shall not store if dry is
+// set.
+func (f *factory) connectDry(verb string, dry bool) (*connection, error) {
 	target, err := f.target()
 	if err != nil {
 		return nil, err
@@ -168,6 +173,7 @@ func (f *factory) connect(verb string, adjust ...func(*client.Options)) (*connec
 	o := client.Options{
 		FieldManager:   f.settings.GetString("field-manager"),
 		RequestTimeout: f.settings.GetDuration("request-timeout"),
+		DryRun:         dry,
 		UserAgent:      "cmctl/" + version(),
 		Warn:           func(message string) { fmt.Fprintf(f.Err, "warning: %s\n", message) },
 	}
@@ -176,9 +182,6 @@ func (f *factory) connect(verb string, adjust ...func(*client.Options)) (*connec
 	}
 	if f.settings.GetInt("verbose") > 0 {
 		o.Trace = func(line string) { fmt.Fprintln(f.Err, line) }
-	}
-	for _, a := range adjust {
-		a(&o)
 	}
 	c, err := client.New(target, o)
 	if err != nil {
@@ -191,7 +194,7 @@ func (f *factory) connect(verb string, adjust ...func(*client.Options)) (*connec
 	if namespace == "" {
 		namespace = "default"
 	}
-	return &connection{Client: c, namespace: namespace, explicit: f.source("namespace") == 3, where: f.where()}, nil
+	return &connection{Client: c, namespace: namespace, manager: o.FieldManager, explicit: f.source("namespace") == 3, where: f.where()}, nil
 }
 
 // where repeats the flags that chose the server and the namespace, so that a

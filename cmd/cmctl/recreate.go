@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"example.com/cmctl/cmd/cmctl/internal/manifest"
-	"example.com/cmctl/pkg/client"
 	"example.com/cmctl/pkg/retry"
 	"example.com/cmctl/pkg/types"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,7 +26,7 @@ func (o *replaceOptions) recreate(ctx context.Context, conn *connection, m manif
 	}
 	verb := "replaced"
 	done := outcome{verb, file}
-	if o.dryRun == "none" {
+	if o.dryRun == dryRunNone {
 		if done.object, err = o.swap(ctx, conn, old, file); err != nil {
 			return outcome{}, conn.explain(m.Namespace(), m.Name(), err)
 		}
@@ -35,7 +34,7 @@ func (o *replaceOptions) recreate(ctx context.Context, conn *connection, m manif
 			o.note("%s: replaced without a guard: the file has no resourceVersion, so whatever others wrote since you made it is gone", m.Where())
 		}
 	}
-	return done, o.sayDone(o.output, m.Name(), verb+o.dryRun.suffix())
+	return done, o.tellResult(o.output, o.dryRun, "configmap/"+m.Name(), verb)
 }
 
 // provable asks the server whether it would create the new object. That the old
@@ -44,10 +43,10 @@ func (o *replaceOptions) provable(ctx context.Context, old, file types.Document)
 	if held := finalizers(old); len(held) > 0 {
 		return fmt.Errorf("its finalizers would hold back the deletion (%s); nothing was written. Replace it without --force, or remove them first", strings.Join(held, ", "))
 	}
-	if o.dryRun.client() {
+	if o.dryRun == dryRunClient {
 		return nil
 	}
-	rehearsal, err := o.connect("replace", func(c *client.Options) { c.DryRun = true })
+	rehearsal, err := o.connectDry("replace", true)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ type replaceOptions struct {
 	guard  guardFlags
 	force  bool
 	output string
-	dryRun dryRunFlag
+	dryRun string
 }
 
 func newReplace(f *factory) *cobra.Command {
@@ -54,7 +54,7 @@ file, and is put back if the creation fails after all.`,
 			if err := o.guard.validate(cmd.Flags()); err != nil {
 				return err
 			}
-			if err := o.dryRun.validate(); err != nil {
+			if err := validateDryRun(o.dryRun); err != nil {
 				return err
 			}
 			if err := checkOutput(o.output, "yaml", "json", "name"); err != nil {
@@ -65,14 +65,14 @@ file, and is put back if the creation fails after all.`,
 	}
 	o.input.add(cmd.Flags())
 	o.guard.add(cmd.Flags())
-	o.dryRun.add(cmd.Flags())
+	addDryRun(cmd.Flags(), &o.dryRun)
 	cmd.Flags().BoolVar(&o.force, "force", false, "delete the object and create it anew")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "print the objects: yaml, json or name")
 	return cmd
 }
 
 func (o *replaceOptions) run(ctx context.Context) error {
-	conn, err := o.connect("replace", o.dryRun.server)
+	conn, err := o.connectDry("replace", o.dryRun == dryRunServer)
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (o *replaceOptions) replace(ctx context.Context, conn *connection, m manife
 	case options.Want.ResourceVersion == "":
 		o.note("%s: replaced without a guard: the file has no resourceVersion, so whatever others wrote since you made it is gone", m.Where())
 	}
-	return outcome{verb, res.Object}, o.sayDone(o.output, m.Name(), verb+o.dryRun.suffix())
+	return outcome{verb, res.Object}, o.tellResult(o.output, o.dryRun, "configmap/"+m.Name(), verb)
 }
 
 // put writes the manifest over the live object, on the version that is wanted or
@@ -141,7 +141,7 @@ func (o *replaceOptions) put(ctx context.Context, conn *connection, m manifest.M
 		}
 		return next, nil
 	}
-	if !o.dryRun.client() {
+	if o.dryRun != dryRunClient {
 		return retry.Update(ctx, object, edit, options)
 	}
 	live, err := retry.Read(ctx, object, options)

@@ -23,16 +23,21 @@ import (
 type Manifest struct {
 	types.Document
 	File string
-	Line int // of its first line, from 1
+	Line int // of its first line, from 1; 0 if it was not read from a file
 
-	doc *parsed
+	doc *parsed  // nil if it was not read from a file
 	at  []string // leads to it inside doc
 }
 
 // Where is the place as messages name it: cm.yaml:12.
-func (m Manifest) Where() string { return fmt.Sprintf("%s:%d", m.File, m.Line) }
+func (m Manifest) Where() string {
+	if m.Line == 0 {
+		return m.File
+	}
+	return fmt.Sprintf("%s:%d", m.File, m.Line)
+}
 
-// FaultAt is a problem of the manifest with its file and line.
+// FaultAt is a problem of a manifest that was read, with its file and line.
 func (m Manifest) FaultAt(p types.Problem) *Fault {
 	return &Fault{File: m.File, Line: m.doc.LineOf(slices.Concat(m.at, p.Path)), Message: p.Message}
 }
