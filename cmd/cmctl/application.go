@@ -41,8 +41,10 @@ func newApplication(ctx context.Context, f *factory, conn *connection, m manifes
 	}
 	a.file, _ = withoutRecord(a.file)
 	var err error
-	a.record, err = recordOf(a.file)
-	return a, err
+	if a.record, err = recordOf(a.file); err != nil {
+		return nil, err
+	}
+	return a, a.checkServerSide()
 }
 
 // findOrigin reads the version that a file made by 'get -o yaml' was made from.
@@ -62,18 +64,36 @@ func (a *application) findOrigin(ctx context.Context) error {
 	case live.ResourceVersion() == version:
 		a.from = live
 		return nil
+	case a.serverSide:
+		return a.moved(live)
 	}
 	maps := a.conn.ConfigMaps(a.m.Namespace())
 	a.from, err = maps.At(ctx, a.m.Name(), version)
 	if errors.Is(err, client.ErrNoHistory) || apierrors.IsNotFound(err) || apierrors.IsGone(err) || apierrors.IsResourceExpired(err) {
-		return &conflictError{
-			object: a.object().Object(), server: a.conn.Target().String(),
-			what: fmt.Sprintf("%s was made from version %s, the object is at version %s now, and the server doesn't keep the older one to compare with (%v); nothing was written",
-				a.m.Where(), version, live.ResourceVersion(), err),
-			next: "read it anew with 'cmctl get -o yaml', or remove resourceVersion and uid from the file to apply it by the record of the last apply",
-		}
+		return a.moved(live)
 	}
 	return err
+}
+
+// moved refuses a file whose version can't be compared with.
+func (a *application) moved(live types.Document) error {
+	why := "the server doesn't keep the older one to compare with"
+	if a.serverSide {
+		why = "--server-side doesn't compare with the older one"
+	}
+	return a.conflictOn(fmt.Sprintf("it was made from version %s, the object is at version %s now, and %s; nothing was written", a.m.ResourceVersion(), live.ResourceVersion(), why),
+		"read it anew with 'cmctl get -o yaml', or remove resourceVersion and uid from the file to apply it by the record of the last apply")
+}
+
+// checkServerSide refuses what a server-side apply can't say.
+func (a *application) checkServerSide() error {
+	if !a.serverSide {
+		return nil
+	}
+	for _, p := range a.file.Problems(false) {
+		return fmt.Errorf("%s: %s; that a key must not exist can't be said with --server-side: leave it out", a.m.Where(), p.Message)
+	}
+	return nil
 }
 
 func (a *application) object() *client.Object {
@@ -105,6 +125,10 @@ type plan struct {
 	kept []types.Field
 	// adopted: live has no record of an apply that could be read.
 	adopted bool
+	// idle: nothing is to be written.
+	idle bool
+	// server is what is sent where the server merges; nil if it doesn't.
+	server *serverPlan
 	// merged is the comparison with the version that the file was made from,
 	// where it says so.
 	merged *types.Merged
@@ -115,10 +139,26 @@ func (p plan) verb() string {
 	switch {
 	case p.live == nil:
 		return "created"
-	case len(types.Diff(p.live, p.next)) == 0:
+	case p.idle:
 		return "unchanged"
 	}
 	return "configured"
+}
+
+// overruled are the disagreements in which somebody's side was not taken.
+func (p plan) overruled() []types.Drift {
+	if p.server == nil {
+		return p.drifts
+	}
+	return append(slices.Clone(p.drifts), p.server.contested...)
+}
+
+// written is the document that a write of the plan sends.
+func (p plan) written() types.Document {
+	if p.server != nil {
+		return p.server.body
+	}
+	return p.next
 }
 
 // plan compares with the object as it is now. It reads only.
@@ -135,6 +175,9 @@ func (a *application) plan(ctx context.Context) (plan, error) {
 
 // fresh is the plan where there is no object.
 func (a *application) fresh() (plan, error) {
+	if a.serverSide {
+		return a.serverFresh()
+	}
 	next := a.file.WithoutNulls()
 	p := plan{next: next}
 	return p, a.keepBooks(next)
@@ -145,6 +188,9 @@ func (a *application) onto(live types.Document) (plan, error) {
 	if other := a.set.other(live); other != "" && !a.force {
 		return plan{}, a.otherSet(other)
 	}
+	if a.serverSide {
+		return a.serverOnto(live)
+	}
 	if a.fromVersion(live) {
 		return a.mergeFrom(live)
 	}
@@ -154,7 +200,9 @@ func (a *application) onto(live types.Document) (plan, error) {
 		live: live, next: out.Document, changes: out.Changes, drifts: out.Drifts, kept: out.Kept,
 		open: len(out.Drifts) > 0 && a.side() == types.NeitherSide, adopted: base == nil,
 	}
-	return p, a.keepBooks(p.next)
+	err := a.keepBooks(p.next)
+	p.idle = len(types.Diff(live, p.next)) == 0
+	return p, err
 }
 
 // keepBooks notes on the next version of the object that the file was applied.
@@ -167,11 +215,8 @@ func (a *application) keepBooks(next types.Document) error {
 }
 
 func (a *application) otherSet(name string) error {
-	return &conflictError{
-		object: a.object().Object(), server: a.conn.Target().String(),
-		what: fmt.Sprintf("%s: it belongs to the set %q; nothing was written", a.m.Where(), name),
-		next: fmt.Sprintf("take it into the set %q with --force, or leave it out", a.setName),
-	}
+	return a.conflictOn(fmt.Sprintf("it belongs to the set %q; nothing was written", name),
+		fmt.Sprintf("take it into the set %q with --force, or leave it out", a.setName))
 }
 
 func (a *application) tooBig(next types.Document) error {
@@ -213,13 +258,22 @@ func (a *application) mergeFrom(live types.Document) (plan, error) {
 	restore(m.Document)
 	p.next, p.changes = m.Document, m.Applied
 	a.set.claim(p.next)
+	p.idle = len(types.Diff(live, p.next)) == 0
 	return p, nil
+}
+
+func (a *application) conflictOn(what, next string) *conflictError {
+	return &conflictError{object: a.object().Object(), server: a.conn.Target().String(), what: a.m.Where() + ": " + what, next: next}
 }
 
 // conflict is the error of a plan that a person must decide.
 func (a *application) conflict(ctx context.Context, p plan) error {
 	base, what := "last applied", "the file would revert what somebody changed since the last apply; nothing was written"
 	switch {
+	case p.server != nil && len(p.drifts) == 0:
+		return a.contested(p, nil)
+	case p.server != nil:
+		base, what = "last applied", "with one manager's name for all who apply it, the server would undo without a word what this file doesn't account for; nothing was written"
 	case p.merged != nil:
 		base, what = "version "+a.from.ResourceVersion(), "the file and somebody else changed the same thing since version "+a.from.ResourceVersion()+"; nothing was written"
 	case p.adopted && hasRecord(p.live, a.conn.manager):
@@ -227,10 +281,7 @@ func (a *application) conflict(ctx context.Context, p plan) error {
 	case p.adopted:
 		base, what = "", "nobody has applied this object yet, and the file differs from it; nothing was written"
 	}
-	c := &conflictError{
-		object: a.object().Object(), server: a.conn.Target().String(), what: a.m.Where() + ": " + what,
-		next: "take the file's side with --force, keep the live one with --keep, or bring the file up to date",
-	}
+	c := a.conflictOn(what, "take the file's side with --force, keep the live one with --keep, or bring the file up to date")
 	find := newOrigins(a.conn, p.live)
 	for _, d := range p.drifts {
 		var sides []sideValue
@@ -239,6 +290,9 @@ func (a *application) conflict(ctx context.Context, p plan) error {
 		}
 		sides = append(sides, sideValue{"file", d.File, ""}, sideValue{"live", d.Live, find.of(ctx, d.Field)})
 		c.add(d.Field, sides...)
+	}
+	if p.server != nil {
+		a.addContested(c, p)
 	}
 	return c
 }
@@ -261,7 +315,10 @@ func (a *application) tell(p plan) {
 			a.note("%s: removed, for the file no longer has it: %s (was %s)", a.m.Where(), c.Field, quote(c.From))
 		}
 	}
-	for _, d := range p.drifts {
+	if p.server != nil && len(p.server.shared) > 0 {
+		a.note("%s: the file no longer has them, and they stay, for other managers own them too: %s", a.m.Where(), strings.Join(fieldNames(p.server.shared), ", "))
+	}
+	for _, d := range p.overruled() {
 		took := "overwritten by the file"
 		if a.keep {
 			took = "kept as it is live"
@@ -273,6 +330,9 @@ func (a *application) tell(p plan) {
 // worthTelling names what is kept: all of it when an object is adopted, later
 // the keys of data, which programs would still read.
 func (a *application) worthTelling(p plan) []string {
+	if p.server != nil {
+		return nil // what others own is theirs
+	}
 	kept := slices.Clone(p.kept)
 	if !p.adopted {
 		kept = slices.DeleteFunc(kept, func(f types.Field) bool { return f.Section != "data" })

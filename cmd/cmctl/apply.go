@@ -213,14 +213,18 @@ var errDisagree = errors.New("the file and the live object disagree")
 // fresh copy, and returns the last plan and the object as it is now.
 func (a *application) write(ctx context.Context) (plan, types.Document, error) {
 	var p plan
-	res, err := retry.Upsert(ctx, a.target(),
+	var target retry.Creator[types.Document] = a.object()
+	if a.serverSide {
+		target = serverTarget{a.object(), a, &p}
+	}
+	res, err := retry.Upsert(ctx, target,
 		func(context.Context) (types.Document, error) {
 			if p.live != nil {
 				a.note("%s: %q was deleted meanwhile, and is created anew", a.m.Where(), a.m.Name())
 			}
 			var err error
 			p, err = a.fresh()
-			return p.next, err
+			return p.written(), err
 		},
 		func(_ context.Context, live types.Document) (types.Document, error) {
 			var err error
@@ -230,16 +234,19 @@ func (a *application) write(ctx context.Context) (plan, types.Document, error) {
 				return nil, err
 			case p.open:
 				return nil, errDisagree
-			case p.verb() == "unchanged":
+			case p.idle:
 				return nil, retry.ErrUnchanged
 			}
-			return p.next, nil
+			return p.written(), nil
 		}, a.options())
+	var refused *contestedError
 	switch {
 	case a.landedAndGone(err):
 		return p, nil, nil
 	case err != nil && !unknownOutcome(err) && errors.Is(err, errDisagree):
 		return p, nil, a.conflict(ctx, p)
+	case err != nil && !unknownOutcome(err) && errors.As(err, &refused):
+		return p, nil, a.contested(p, refused)
 	}
 	return p, res.Object, err
 }

@@ -156,6 +156,7 @@ type connection struct {
 	*client.Client
 	namespace string
 	manager   string // the field manager of its writes
+	dry       bool   // the server checks writes and stores none
 	explicit  bool   // the namespace was given on the command line
 	where     string // the flags that name this server and namespace again
 }
@@ -194,7 +195,7 @@ func (f *factory) connectDry(verb string, dry bool) (*connection, error) {
 	if namespace == "" {
 		namespace = "default"
 	}
-	return &connection{Client: c, namespace: namespace, manager: o.FieldManager, explicit: f.source("namespace") == 3, where: f.where()}, nil
+	return &connection{Client: c, namespace: namespace, manager: o.FieldManager, dry: dry, explicit: f.source("namespace") == 3, where: f.where()}, nil
 }
 
 // where repeats the flags that chose the server and the namespace, so that a
