@@ -15,10 +15,8 @@ import (
 type applyOptions struct {
 	*factory
 	applyFlags
+	sourceFlags
 	guard        guardFlags
-	name         string
-	input        inputFlags
-	from         fromFlags
 	output       string
 	dryRun       string
 	allOrNothing bool
@@ -55,7 +53,7 @@ members that are no longer given.`,
   cmctl apply -f cm.yaml --server-side
   cmctl apply -f manifests/ --set shop --prune`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.take(args); err != nil {
+			if err := o.take("apply", args); err != nil {
 				return err
 			}
 			if err := o.validate(cmd); err != nil {
@@ -65,8 +63,7 @@ members that are no longer given.`,
 		},
 	}
 	flags := cmd.Flags()
-	o.input.add(flags)
-	o.from.add(flags)
+	o.sourceFlags.add(flags)
 	o.applyFlags.add(flags)
 	o.guard.add(flags)
 	flags.BoolVar(&o.allOrNothing, "all-or-nothing", false, "write nothing if any of the manifests can't be applied")
@@ -75,30 +72,8 @@ members that are no longer given.`,
 	return cmd
 }
 
-// take gives the operands their meaning.
-func (o *applyOptions) take(args []string) error {
-	args, err := o.input.take(args)
-	if err != nil || o.input.given() {
-		return err
-	}
-	names, err := parseNames(args)
-	switch {
-	case err != nil:
-		return err
-	case len(names) != 1:
-		return usagef("apply takes -f FILE, or one NAME with --from-literal, --from-file or --from-env-file")
-	case !o.from.given():
-		return usagef("apply %s: say what it holds with --from-literal, --from-file or --from-env-file; manifests are named with -f", names[0])
-	}
-	o.name = names[0]
-	return nil
-}
-
 func (o *applyOptions) validate(cmd *cobra.Command) error {
-	switch {
-	case o.input.given() && o.from.given():
-		return usagef("-f takes whole manifests; --from-... don't go with it")
-	case o.prune && !o.input.given():
+	if o.prune && !o.input.given() {
 		return usagef("--prune deletes what the manifests of -f no longer give")
 	}
 	for _, err := range []error{o.applyFlags.validate(), o.guard.validate(cmd.Flags()), validateDryRun(o.dryRun)} {
@@ -114,7 +89,7 @@ func (o *applyOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	manifests, errs := o.manifests(conn)
+	manifests, errs := o.manifests(o.factory, conn)
 	if err := o.checkGuard(manifests, len(errs)); err != nil {
 		return err
 	}
@@ -133,18 +108,6 @@ func (o *applyOptions) run(ctx context.Context) error {
 		errs = o.pruneAfter(ctx, conn, set, manifests, errs)
 	}
 	return oneOrMany(errs)
-}
-
-// manifests are what is to be applied, each with its namespace.
-func (o *applyOptions) manifests(conn *connection) ([]manifest.Manifest, []error) {
-	if o.name != "" {
-		m := manifest.Manifest{Document: types.NewDocument(conn.namespace, o.name), File: "the command line"}
-		if err := o.from.fill(m.Document, o.factory); err != nil {
-			return nil, []error{err}
-		}
-		return []manifest.Manifest{m}, nil
-	}
-	return o.input.read(o.factory, conn)
 }
 
 // checkGuard refuses a condition that the manifests contradict, or that can't
