@@ -78,7 +78,7 @@ func (m *ConfigMaps) Delete(ctx context.Context, name string, v retry.Version, i
 	if err != nil {
 		return err
 	}
-	if k.body, err = json.Marshal(deleteOptions(v)); err != nil {
+	if k.body, err = json.Marshal(m.deleteOptions(v)); err != nil {
 		return fmt.Errorf("encode the deletion of %s: %w", k.object, err)
 	}
 	k.id = id
@@ -97,8 +97,13 @@ func (m *ConfigMaps) Delete(ctx context.Context, name string, v retry.Version, i
 	return m.client.notTheObject(k, a)
 }
 
-func deleteOptions(v retry.Version) metav1.DeleteOptions {
+// deleteOptions say what may be deleted. They say it all: kube-apiserver reads no
+// query beside them, and would delete for real what is a dry run only there.
+func (m *ConfigMaps) deleteOptions(v retry.Version) metav1.DeleteOptions {
 	o := metav1.DeleteOptions{TypeMeta: metav1.TypeMeta{Kind: "DeleteOptions", APIVersion: "v1"}}
+	if m.client.options.DryRun {
+		o.DryRun = []string{metav1.DryRunAll}
+	}
 	if v == (retry.Version{}) {
 		return o
 	}
