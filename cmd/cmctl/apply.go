@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"example.com/cmctl/cmd/cmctl/internal/manifest"
-	"example.com/cmctl/pkg/retry"
 	"example.com/cmctl/pkg/types"
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 type applyOptions struct {
@@ -93,12 +92,14 @@ func (o *applyOptions) run(ctx context.Context) error {
 	if err := o.checkGuard(manifests, len(errs)); err != nil {
 		return err
 	}
-	if len(errs) > 0 && o.allOrNothing {
-		return oneOrMany(append(errs, errors.New("nothing was written, as --all-or-nothing asks")))
-	}
 	set, err := o.open(ctx, conn, manifests)
 	if err != nil {
 		return oneOrMany(append(errs, err))
+	}
+	if o.allOrNothing {
+		if errs = append(errs, o.survey(ctx, conn, set, manifests)...); len(errs) > 0 {
+			return oneOrMany(append(errs, errors.New("nothing was written, as --all-or-nothing asks")))
+		}
 	}
 	failed := o.inOrder(ctx, "apply", o.output, len(manifests), func(ctx context.Context, f *factory, i int) (outcome, error) {
 		return o.apply(ctx, f, conn, set, manifests[i])
@@ -132,16 +133,32 @@ func (o *applyOptions) open(ctx context.Context, conn *connection, manifests []m
 	if o.setName == "" {
 		return nil, nil
 	}
-	return openSet(ctx, o.factory, conn, o.setName, manifests)
+	return openSet(ctx, conn, o.setName, manifests)
+}
+
+// survey finds what would keep an object from being applied, as far as reading
+// can tell.
+func (o *applyOptions) survey(ctx context.Context, conn *connection, set *set, manifests []manifest.Manifest) (errs []error) {
+	quiet := *o.factory
+	quiet.Err = io.Discard // what there is to note is noted when it is applied
+	for _, m := range manifests {
+		a, err := o.application(ctx, &quiet, conn, set, m)
+		if err == nil {
+			_, _, err = a.preview(ctx)
+		}
+		if err != nil {
+			errs = append(errs, conn.explain(m.Namespace(), m.Name(), err))
+		}
+	}
+	return errs
 }
 
 // apply brings one object to its manifest. What there is to tell of it goes to f.
 func (o *applyOptions) apply(ctx context.Context, f *factory, conn *connection, set *set, m manifest.Manifest) (outcome, error) {
-	a, err := newApplication(ctx, f, conn, m, o.applyFlags)
+	a, err := o.application(ctx, f, conn, set, m)
 	if err != nil {
 		return outcome{}, conn.explain(m.Namespace(), m.Name(), err)
 	}
-	a.set, a.want = set, o.guard.want()
 	run := a.write
 	switch o.dryRun {
 	case dryRunClient:
@@ -157,6 +174,14 @@ func (o *applyOptions) apply(ctx context.Context, f *factory, conn *connection, 
 	return outcome{p.verb(), doc}, f.tellResult(o.output, o.dryRun, "configmap/"+m.Name(), p.verb())
 }
 
+func (o *applyOptions) application(ctx context.Context, f *factory, conn *connection, set *set, m manifest.Manifest) (*application, error) {
+	a, err := newApplication(ctx, f, conn, set, m, o.applyFlags)
+	if err == nil {
+		a.want = o.guard.want()
+	}
+	return a, err
+}
+
 // pruneAfter deletes what is no longer given, if all that is given was applied:
 // what could not be read might be among the members.
 func (o *applyOptions) pruneAfter(ctx context.Context, conn *connection, set *set, manifests []manifest.Manifest, errs []error) []error {
@@ -166,83 +191,5 @@ func (o *applyOptions) pruneAfter(ctx context.Context, conn *connection, set *se
 	case len(manifests) == 0:
 		return append(errs, fmt.Errorf("nothing was pruned: no manifest is given, and the whole set %q would go; delete it with: cmctl delete -l %s=%s%s", o.setName, types.SetLabel, o.setName, conn.where))
 	}
-	return o.pruneAll(ctx, conn, set.leaving(manifests))
-}
-
-// errDisagree ends the loop when a person must decide.
-var errDisagree = errors.New("the file and the live object disagree")
-
-// write stores what the application makes of the object, computed anew for each
-// fresh copy, and returns the last plan and the object as it is now.
-func (a *application) write(ctx context.Context) (plan, types.Document, error) {
-	var p plan
-	var target retry.Creator[types.Document] = a.object()
-	if a.serverSide {
-		target = serverTarget{a.object(), a, &p}
-	}
-	res, err := retry.Upsert(ctx, target,
-		func(context.Context) (types.Document, error) {
-			if p.live != nil {
-				a.note("%s: %q was deleted meanwhile, and is created anew", a.m.Where(), a.m.Name())
-			}
-			var err error
-			p, err = a.fresh()
-			return p.written(), err
-		},
-		func(_ context.Context, live types.Document) (types.Document, error) {
-			var err error
-			p, err = a.onto(live)
-			switch {
-			case err != nil:
-				return nil, err
-			case p.open:
-				return nil, errDisagree
-			case p.idle:
-				return nil, retry.ErrUnchanged
-			}
-			return p.written(), nil
-		}, a.options())
-	var refused *contestedError
-	switch {
-	case a.landedAndGone(err):
-		return p, nil, nil
-	case err != nil && !unknownOutcome(err) && errors.Is(err, errDisagree):
-		return p, nil, a.conflict(ctx, p)
-	case err != nil && !unknownOutcome(err) && errors.As(err, &refused):
-		return p, nil, a.contested(p, refused)
-	}
-	return p, res.Object, err
-}
-
-// preview shows what a write would store. It reads only.
-func (a *application) preview(ctx context.Context) (plan, types.Document, error) {
-	p, err := a.plan(ctx)
-	if err == nil && p.open {
-		err = a.conflict(ctx, p)
-	}
-	return p, p.next, err
-}
-
-// rehearse lets the server check a write that it doesn't store, and looks
-// whether it didn't: there are servers that pass over what they don't know.
-func (a *application) rehearse(ctx context.Context) (plan, types.Document, error) {
-	p, doc, err := a.write(ctx)
-	if err != nil {
-		return p, doc, err
-	}
-	version := func(d types.Document) string {
-		if d == nil {
-			return "none"
-		}
-		return d.ResourceVersion()
-	}
-	now, err := a.read(ctx)
-	if apierrors.IsNotFound(err) {
-		now, err = nil, nil
-	}
-	if err == nil && version(now) != version(p.live) {
-		err = fmt.Errorf("THE DRY RUN MAY HAVE BEEN STORED: %s on %s was at version %s and is at version %s now: either this server does not know dry runs, or somebody wrote at the same moment; look at it with 'cmctl get %s -o yaml%s'",
-			a.object().Object(), a.conn.Target(), version(p.live), version(now), a.m.Name(), a.conn.where)
-	}
-	return p, doc, err
+	return append(o.pruneAll(ctx, conn, set.leaving(manifests)), set.unseen...)
 }

@@ -135,17 +135,30 @@ func (o *createOptions) document(namespace string) (types.Document, error) {
 func (o *createOptions) create(ctx context.Context, conn *connection, doc types.Document) (outcome, error) {
 	result := doc
 	if o.dryRun != dryRunClient {
-		object := conn.ConfigMaps(doc.Namespace()).Object(doc.Name())
-		same := func(found types.Document) bool { return contains(found, doc) }
-		res, err := retry.Create(ctx, object, doc, same, o.retryOptions(o.progress(object)))
-		if err != nil && !o.landedAndGone(err) {
+		made, err := o.send(ctx, conn, doc)
+		if err != nil {
 			return outcome{}, conn.explain(doc.Namespace(), doc.Name(), err)
 		}
-		if err == nil {
-			result = res.Object
+		if made != nil {
+			result = made
 		}
 	}
 	return outcome{"created", result}, o.tellResult(o.output, o.dryRun, "configmap/"+doc.Name(), "created")
+}
+
+// send creates the object and returns it as the server has it; nil without an
+// error is one that was created, and deleted by somebody else since.
+func (o *createOptions) send(ctx context.Context, conn *connection, doc types.Document) (types.Document, error) {
+	object := conn.ConfigMaps(doc.Namespace()).Object(doc.Name())
+	same := func(found types.Document) bool { return contains(found, doc) }
+	res, err := retry.Create(ctx, object, doc, same, o.retryOptions(o.progress(object)))
+	switch {
+	case o.landedAndGone(err):
+		return nil, nil
+	case err == nil && o.dryRun == dryRunServer:
+		err = o.checkUnstored(ctx, conn, object, nil)
+	}
+	return res.Object, err
 }
 
 // contains tells whether found has everything that was asked for.

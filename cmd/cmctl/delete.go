@@ -213,6 +213,9 @@ func (o *deleteOptions) send(ctx context.Context, conn *connection, d doomed) (t
 			return retry.Read(ctx, object, options)
 		}
 		res, err := retry.Delete(ctx, object, d.want, options)
+		if err == nil && o.dryRun == dryRunServer {
+			err = o.checkUnstored(ctx, conn, object, res.Object)
+		}
 		if err == nil {
 			return res.Object, nil
 		}

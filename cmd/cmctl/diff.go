@@ -111,7 +111,7 @@ func (o *diffOptions) compare(ctx context.Context) (errs []error, differs bool) 
 	manifests, errs := o.manifests(o.factory, conn)
 	var set *set
 	if o.setName != "" {
-		if set, err = openSet(ctx, o.factory, conn, o.setName, manifests); err != nil {
+		if set, err = openSet(ctx, conn, o.setName, manifests); err != nil {
 			return append(errs, err), false
 		}
 	}
@@ -125,6 +125,7 @@ func (o *diffOptions) compare(ctx context.Context) (errs []error, differs bool) 
 	if !o.prune || len(errs) > 0 {
 		return errs, differs
 	}
+	errs = append(errs, set.unseen...)
 	for _, d := range set.leaving(manifests) {
 		differs = true
 		if err := o.pruned(conn, d); err != nil {
@@ -136,11 +137,10 @@ func (o *diffOptions) compare(ctx context.Context) (errs []error, differs bool) 
 
 // object shows what apply would make of one object, and returns the word for it.
 func (o *diffOptions) object(ctx context.Context, f *factory, conn *connection, set *set, m manifest.Manifest) (string, error) {
-	a, err := newApplication(ctx, f, conn, m, o.applyFlags)
+	a, err := newApplication(ctx, f, conn, set, m, o.applyFlags)
 	if err != nil {
 		return "", conn.explain(m.Namespace(), m.Name(), err)
 	}
-	a.set = set
 	p, err := a.plan(ctx)
 	if err != nil {
 		return "", conn.explain(m.Namespace(), m.Name(), err)

@@ -1,6 +1,15 @@
 package main
 
-import "github.com/spf13/pflag"
+import (
+	"context"
+	"fmt"
+
+	"example.com/cmctl/pkg/client"
+	"example.com/cmctl/pkg/retry"
+	"example.com/cmctl/pkg/types"
+	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
 
 // What --dry-run takes.
 const (
@@ -44,4 +53,27 @@ func (f *factory) tellResult(output, dryRun, object, verb string) error {
 		f.note("%s %s", object, verb)
 	}
 	return nil
+}
+
+// checkUnstored looks whether a dry run of the server's changed the object after
+// all: there are servers, and proxies, that pass over what they don't know.
+// before is the object as it was, nil if there was none.
+func (f *factory) checkUnstored(ctx context.Context, conn *connection, object *client.Object, before types.Document) error {
+	now, err := retry.Read(ctx, object, f.retryOptions(f.progress(object)))
+	if apierrors.IsNotFound(err) {
+		now, err = nil, nil
+	}
+	if err != nil || versionOf(now) == versionOf(before) {
+		return err
+	}
+	return fmt.Errorf("THE DRY RUN MAY HAVE BEEN STORED: %s on %s was at version %s and is at version %s now: either this server doesn't know dry runs, or somebody wrote at the same moment; look at it with 'cmctl get'",
+		object.Object(), conn.Target(), versionOf(before), versionOf(now))
+}
+
+// versionOf is an object's version for a message.
+func versionOf(d types.Document) string {
+	if d == nil {
+		return "none"
+	}
+	return d.ResourceVersion()
 }

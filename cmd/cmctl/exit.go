@@ -162,6 +162,16 @@ func statusCode(err error) int {
 	return exitFailed
 }
 
+// missingNamespace is the namespace that a server lacks, empty if that isn't what
+// the error says.
+func missingNamespace(err error) string {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil || status.Status().Details.Kind != "namespaces" {
+		return ""
+	}
+	return status.Status().Details.Name
+}
+
 // errInterrupted marks what failed because the person ended it.
 var errInterrupted = errors.New("interrupted")
 
@@ -229,6 +239,8 @@ func hint(err error) string {
 		return "see 'cmctl --help'"
 	case errors.As(err, new(*deletedError)):
 		return "" // the kept text is what to go on with
+	case apierrors.IsNotFound(err) && missingNamespace(err) != "":
+		return "this server keeps namespaces apart; make it with: kubectl create namespace " + missingNamespace(err)
 	case apierrors.IsNotFound(err):
 		return "'cmctl get -A' lists what there is"
 	case apierrors.IsAlreadyExists(err):

@@ -134,7 +134,9 @@ func (o *replaceOptions) replace(ctx context.Context, conn *connection, m manife
 // else on the one that is there.
 func (o *replaceOptions) put(ctx context.Context, conn *connection, m manifest.Manifest, file types.Document, options retry.Options) (retry.Result[types.Document], error) {
 	object := conn.ConfigMaps(m.Namespace()).Object(m.Name())
+	var before types.Document
 	edit := func(_ context.Context, live types.Document) (types.Document, error) {
+		before = live
 		next := over(live, file)
 		if len(types.Diff(live, next)) == 0 {
 			return nil, retry.ErrUnchanged
@@ -142,7 +144,11 @@ func (o *replaceOptions) put(ctx context.Context, conn *connection, m manifest.M
 		return next, nil
 	}
 	if o.dryRun != dryRunClient {
-		return retry.Update(ctx, object, edit, options)
+		res, err := retry.Update(ctx, object, edit, options)
+		if err == nil && o.dryRun == dryRunServer {
+			err = o.checkUnstored(ctx, conn, object, before)
+		}
+		return res, err
 	}
 	live, err := retry.Read(ctx, object, options)
 	if err != nil {

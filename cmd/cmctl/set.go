@@ -11,7 +11,6 @@ import (
 	"example.com/cmctl/cmd/cmctl/internal/manifest"
 	"example.com/cmctl/pkg/client"
 	"example.com/cmctl/pkg/types"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -22,6 +21,7 @@ type set struct {
 	name       string
 	namespaces []string         // all that the set reaches, sorted
 	members    []types.Document // as they were found
+	unseen     []error          // namespaces of it that could not be looked at
 }
 
 var (
@@ -37,26 +37,32 @@ func validateSetName(name string) error {
 	return nil
 }
 
-// openSet finds the members that the server has: in all namespaces, or, where
-// listing those isn't allowed, in the ones of the manifests and in those that
-// the members found there know of.
-func openSet(ctx context.Context, f *factory, conn *connection, name string, manifests []manifest.Manifest) (*set, error) {
+// openSet finds the members that the server has: in the namespaces of the
+// manifests, and in those that the members found there know of. It doesn't look
+// elsewhere: a set of the same name in the namespaces of another team, or of
+// another stage, is another set.
+func openSet(ctx context.Context, conn *connection, name string, manifests []manifest.Manifest) (*set, error) {
 	s := &set{name: name}
 	for _, m := range manifests {
 		s.reach(m.Namespace())
 	}
-	err := s.look(ctx, conn, "")
-	if apierrors.IsForbidden(err) {
-		err = nil
-		for i := 0; i < len(s.namespaces) && err == nil; i++ { // grows as members are found
-			err = s.look(ctx, conn, s.namespaces[i])
+	given := len(s.namespaces)
+	var inUse []string
+	for i := 0; i < len(s.namespaces); i++ { // grows as members are found
+		before := len(s.members)
+		err := s.look(ctx, conn, s.namespaces[i])
+		switch {
+		case err != nil && i < given:
+			return nil, fmt.Errorf("the members of set %q in namespace %q can't be listed: %w", name, s.namespaces[i], err)
+		case err != nil:
+			s.unseen = append(s.unseen, fmt.Errorf("members of set %q may be left in namespace %q, which it reached before and which can't be listed now: %w", name, s.namespaces[i], err))
+		case i >= given && len(s.members) == before:
+			continue // it reaches there no longer
 		}
-		f.note("set %q: you may not list all namespaces; members were looked for in %s", name, strings.Join(s.namespaces, ", "))
+		inUse = append(inUse, s.namespaces[i])
 	}
-	if err != nil {
-		return nil, fmt.Errorf("the members of set %q can't be listed: %w", name, err)
-	}
-	slices.Sort(s.namespaces)
+	slices.Sort(inUse)
+	s.namespaces = inUse
 	return s, nil
 }
 

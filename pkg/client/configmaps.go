@@ -78,7 +78,12 @@ func (m *ConfigMaps) Delete(ctx context.Context, name string, v retry.Version, i
 	if err != nil {
 		return err
 	}
-	if k.body, err = json.Marshal(m.deleteOptions(v)); err != nil {
+	options := deleteOptions(v)
+	if m.client.options.DryRun {
+		// Beside a body, Kubernetes doesn't look at the query.
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	if k.body, err = json.Marshal(options); err != nil {
 		return fmt.Errorf("encode the deletion of %s: %w", k.object, err)
 	}
 	k.id = id
@@ -97,13 +102,8 @@ func (m *ConfigMaps) Delete(ctx context.Context, name string, v retry.Version, i
 	return m.client.notTheObject(k, a)
 }
 
-// deleteOptions say what may be deleted. They say it all: kube-apiserver reads no
-// query beside them, and would delete for real what is a dry run only there.
-func (m *ConfigMaps) deleteOptions(v retry.Version) metav1.DeleteOptions {
+func deleteOptions(v retry.Version) metav1.DeleteOptions {
 	o := metav1.DeleteOptions{TypeMeta: metav1.TypeMeta{Kind: "DeleteOptions", APIVersion: "v1"}}
-	if m.client.options.DryRun {
-		o.DryRun = []string{metav1.DryRunAll}
-	}
 	if v == (retry.Version{}) {
 		return o
 	}

@@ -78,6 +78,25 @@ func TestADeleteIsOfWhatItNames(t *testing.T) {
 	}
 }
 
+// A Kubernetes API server takes the options of a delete from its body alone, if it
+// has one.
+func TestADryDeleteSaysSoInItsBody(t *testing.T) {
+	var sent metav1.DeleteOptions
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := json.NewDecoder(r.Body).Decode(&sent); err != nil {
+			t.Error(err)
+		}
+		stub(200, "application/json", `{"kind":"Status","apiVersion":"v1","status":"Success"}`).ServeHTTP(w, r)
+	})
+	m := connect(t, client.TargetOptions{Server: listen(t, h)}, client.Options{DryRun: true}).ConfigMaps(namespace)
+	if err := m.Delete(t.Context(), "flags", retry.Version{UID: "u"}, ""); err != nil {
+		t.Fatal(err)
+	}
+	if len(sent.DryRun) != 1 || sent.DryRun[0] != metav1.DryRunAll {
+		t.Errorf("it says dryRun %v", sent.DryRun)
+	}
+}
+
 func TestADeleteMayAnswerWithTheObject(t *testing.T) {
 	m := mapsOf(t, stub(200, "application/json",
 		`{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"flags","namespace":"team-a","resourceVersion":"2","finalizers":["x/y"]}}`))
