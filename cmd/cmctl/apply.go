@@ -14,10 +14,8 @@ import (
 type applyOptions struct {
 	*factory
 	applyFlags
+	sourceFlags
 	guard        guardFlags
-	name         string
-	files        []string
-	from         fromFlags
 	output       string
 	dryRun       string
 	allOrNothing bool
@@ -26,7 +24,7 @@ type applyOptions struct {
 func newApply(f *factory) *cobra.Command {
 	o := &applyOptions{factory: f}
 	cmd := &cobra.Command{
-		Use:   "apply {-f FILE | NAME --from-...}",
+		Use:   "apply {-f FILE... | NAME --from-...}",
 		Short: "Bring ConfigMaps to what files say, without reverting what others changed",
 		Long: `Bring ConfigMaps to what files say; those that don't exist are created.
 
@@ -54,7 +52,7 @@ members that are no longer given.`,
   cmctl apply -f cm.yaml --server-side
   cmctl apply -f manifests/ --set shop --prune`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.take(args); err != nil {
+			if err := o.take("apply", args); err != nil {
 				return err
 			}
 			if err := o.validate(cmd); err != nil {
@@ -64,42 +62,17 @@ members that are no longer given.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVarP(&o.files, "filename", "f", nil, "`FILE` or folder with manifests, - for stdin; may be repeated")
-	o.from.add(flags)
+	o.sourceFlags.add(flags)
 	o.applyFlags.add(flags)
 	o.guard.add(flags)
 	flags.BoolVar(&o.allOrNothing, "all-or-nothing", false, "write nothing if any of the manifests can't be applied")
-	flags.StringVar(&o.dryRun, "dry-run", dryRunNone, "client: show what would be done, and only read; server: let the server check it, and store nothing")
+	addDryRun(flags, &o.dryRun)
 	flags.StringVarP(&o.output, "output", "o", "", "print the objects: yaml, json or name")
 	return cmd
 }
 
-// take gives the operands their meaning.
-func (o *applyOptions) take(args []string) error {
-	if len(o.files) > 0 {
-		if len(args) > 0 {
-			return usagef("unexpected argument %q; manifests are named with -f", args[0])
-		}
-		return nil
-	}
-	names, err := parseNames(args)
-	switch {
-	case err != nil:
-		return err
-	case len(names) != 1:
-		return usagef("apply takes -f FILE, or one NAME with --from-literal, --from-file or --from-env-file")
-	case !o.from.given():
-		return usagef("apply %s: say what it holds with --from-literal, --from-file or --from-env-file; manifests are named with -f", names[0])
-	}
-	o.name = names[0]
-	return nil
-}
-
 func (o *applyOptions) validate(cmd *cobra.Command) error {
-	switch {
-	case len(o.files) > 0 && o.from.given():
-		return usagef("-f takes whole manifests; --from-... don't go with it")
-	case o.prune && len(o.files) == 0:
+	if o.prune && !o.input.given() {
 		return usagef("--prune deletes what the manifests of -f no longer give")
 	}
 	for _, err := range []error{o.applyFlags.validate(), o.guard.validate(cmd.Flags()), validateDryRun(o.dryRun)} {
@@ -115,7 +88,7 @@ func (o *applyOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	manifests, errs := o.manifests(conn)
+	manifests, errs := o.manifests(o.factory, conn)
 	if err := o.checkGuard(manifests, len(errs)); err != nil {
 		return err
 	}
@@ -128,29 +101,14 @@ func (o *applyOptions) run(ctx context.Context) error {
 			return oneOrMany(append(errs, errors.New("nothing was written, as --all-or-nothing asks")))
 		}
 	}
-	done, failed := o.applyAll(ctx, conn, set, manifests)
+	failed := o.inOrder(ctx, "apply", o.output, len(manifests), func(ctx context.Context, f *factory, i int) (outcome, error) {
+		return o.apply(ctx, f, conn, set, manifests[i])
+	})
 	errs = append(errs, failed...)
 	if o.prune {
 		errs = o.pruneAfter(ctx, conn, set, manifests, errs)
 	}
-	if err := o.print(done, len(manifests) > 1); err != nil {
-		return err
-	}
 	return oneOrMany(errs)
-}
-
-// manifests are what is to be applied, each with its namespace.
-func (o *applyOptions) manifests(conn *connection) ([]manifest.Manifest, []error) {
-	if o.name != "" {
-		m := manifest.Manifest{Document: types.NewDocument(conn.namespace, o.name), File: "the command line"}
-		if err := o.from.fill(m.Document, o.note); err != nil {
-			return nil, []error{err}
-		}
-		return []manifest.Manifest{m}, nil
-	}
-	manifests, errs := manifest.Read(o.files, o.In)
-	manifests, misplaced := conn.placeAll(manifests)
-	return manifests, append(errs, misplaced...)
 }
 
 // checkGuard refuses a condition that the manifests contradict, or that can't
@@ -195,28 +153,11 @@ func (o *applyOptions) survey(ctx context.Context, conn *connection, set *set, m
 	return errs
 }
 
-// applyAll brings each object to its manifest, and returns those that were.
-func (o *applyOptions) applyAll(ctx context.Context, conn *connection, set *set, manifests []manifest.Manifest) (done []types.Document, errs []error) {
-	for i, m := range manifests {
-		if err := untried(ctx, len(manifests)-i); err != nil {
-			return done, append(errs, err)
-		}
-		doc, err := o.apply(ctx, o.factory, conn, set, m)
-		if err != nil {
-			errs = append(errs, err)
-		} else if doc != nil {
-			done = append(done, doc)
-		}
-	}
-	return done, errs
-}
-
-// apply brings one object to its manifest. Its line of result and its notes go to
-// f, which may collect them. The object is nil if it was deleted since.
-func (o *applyOptions) apply(ctx context.Context, f *factory, conn *connection, set *set, m manifest.Manifest) (types.Document, error) {
+// apply brings one object to its manifest. What there is to tell of it goes to f.
+func (o *applyOptions) apply(ctx context.Context, f *factory, conn *connection, set *set, m manifest.Manifest) (outcome, error) {
 	a, err := o.application(ctx, f, conn, set, m)
 	if err != nil {
-		return nil, conn.explain(m.Namespace(), m.Name(), err)
+		return outcome{}, conn.explain(m.Namespace(), m.Name(), err)
 	}
 	run := a.write
 	switch o.dryRun {
@@ -227,10 +168,10 @@ func (o *applyOptions) apply(ctx context.Context, f *factory, conn *connection, 
 	}
 	p, doc, err := run(ctx)
 	if err != nil {
-		return nil, conn.explain(m.Namespace(), m.Name(), err)
+		return outcome{}, conn.explain(m.Namespace(), m.Name(), err)
 	}
 	a.tell(p)
-	return doc, o.tellResult(f, m.Name(), p.verb())
+	return outcome{p.verb(), doc}, f.tellResult(o.output, o.dryRun, "configmap/"+m.Name(), p.verb())
 }
 
 func (o *applyOptions) application(ctx context.Context, f *factory, conn *connection, set *set, m manifest.Manifest) (*application, error) {
@@ -239,40 +180,6 @@ func (o *applyOptions) application(ctx context.Context, f *factory, conn *connec
 		a.want = o.guard.want()
 	}
 	return a, err
-}
-
-// tellResult prints the line of one object, unless objects are printed in its
-// place.
-func (o *applyOptions) tellResult(f *factory, name, verb string) error {
-	dry := o.dryRun != dryRunNone
-	if dry {
-		verb += " (dry run)"
-	}
-	switch o.output {
-	case "":
-		return f.say("configmap/%s %s", name, verb)
-	case "name":
-		return f.say("configmap/%s", name)
-	}
-	if dry {
-		f.note("configmap/%s %s", name, verb)
-	}
-	return nil
-}
-
-// print writes the objects as -o asks: one as it is, several as a List.
-func (o *applyOptions) print(done []types.Document, several bool) error {
-	if o.output == "" || o.output == "name" || len(done) == 0 {
-		return nil
-	}
-	if !several {
-		return printWritten(o.Out, o.output, done[0])
-	}
-	for i, d := range done {
-		done[i] = d.Clone()
-		done[i].SetMeta("managedFields", nil)
-	}
-	return printDocument(o.Out, o.output, asList(done))
 }
 
 // pruneAfter deletes what is no longer given, if all that is given was applied:

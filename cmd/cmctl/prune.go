@@ -54,7 +54,7 @@ func (o *applyOptions) pruneOne(ctx context.Context, conn *connection, d types.D
 			return conn.explain(d.Namespace(), d.Name(), err)
 		}
 	}
-	return o.tellResult(o.factory, d.Name(), fmt.Sprintf("pruned from namespace %q", d.Namespace()))
+	return o.tellResult(o.output, o.dryRun, fmt.Sprintf("configmap/%s", d.Name()), fmt.Sprintf("pruned from namespace %q", d.Namespace()))
 }
 
 // changedSinceApply names what others made of an object since it was applied: the

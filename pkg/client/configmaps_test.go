@@ -3,7 +3,9 @@ package client_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -309,5 +311,24 @@ func TestCheckStoresNothing(t *testing.T) {
 	}
 	if now := mustGet(t, m, "flags"); !now.Equal(made) {
 		t.Errorf("stored is %v, want %v", now, made)
+	}
+}
+
+// kube-apiserver reads no query where a deletion has a body.
+func TestADryRunOfADeletionIsSaidInItsBody(t *testing.T) {
+	var body metav1.DeleteOptions
+	fake := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+			t.Error(err)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"kind": "Status", "apiVersion": "v1", "status": "Success"}`)
+	})
+	dry := connect(t, client.TargetOptions{Server: listen(t, fake)}, client.Options{DryRun: true}).ConfigMaps(namespace)
+	if err := dry.Delete(t.Context(), "flags", retry.Version{}, ""); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(body.DryRun, []string{metav1.DryRunAll}) {
+		t.Errorf("the body says dryRun %q", body.DryRun)
 	}
 }
