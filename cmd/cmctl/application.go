@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"example.com/cmctl/cmd/cmctl/internal/manifest"
@@ -200,14 +201,11 @@ func (a *application) mergeFrom(live types.Document) (plan, error) {
 	for _, c := range m.Conflicts {
 		p.drifts = append(p.drifts, types.Drift{Field: c.Field, Base: c.Base, File: c.Mine, Live: c.Live})
 	}
-	if a.exact {
-		p.drifts = append(p.drifts, exactly(&m)...)
+	if a.force {
+		m = m.Take(types.Mine)
 	}
-	for _, d := range p.drifts {
-		if a.force {
-			m.Document.Set(d.Field, d.File)
-			m.Applied = append(m.Applied, types.Change{Field: d.Field, From: d.Live, To: d.File})
-		}
+	if a.exact {
+		a.makeExact(&p, from)
 	}
 	p.open = len(p.drifts) > 0 && a.side() == types.NeitherSide
 	restore(m.Document)
@@ -217,18 +215,23 @@ func (a *application) mergeFrom(live types.Document) (plan, error) {
 	return p, nil
 }
 
-// exactly removes from a merge the keys of data that others added, and finds
-// those that others changed: with them the data would not be the file's.
-func exactly(m *types.Merged) (drifts []types.Drift) {
-	for _, c := range m.Theirs {
-		switch {
-		case c.Field.Section != "data":
-		case c.From == nil:
-			m.Document.Set(c.Field, nil)
-			m.Applied = append(m.Applied, types.Change{Field: c.Field, From: c.To})
-		default:
-			drifts = append(drifts, types.Drift{Field: c.Field, Base: c.From, File: c.From, Live: c.To, Reverts: true})
+// makeExact removes from a merge the keys of data that others added since the
+// version from. What else of theirs is in the data, which would then not be the
+// file's, is drift.
+func (a *application) makeExact(p *plan, from types.Document) {
+	was, live := from.Fields(), p.live.Fields()
+	for _, c := range types.Diff(p.merged.Document, a.file.WithoutNulls()) {
+		if c.Field.Section != "data" {
+			continue
+		}
+		added := was[c.Field] == nil && c.To == nil
+		known := slices.ContainsFunc(p.drifts, func(d types.Drift) bool { return d.Field == c.Field })
+		if !added && !known {
+			p.drifts = append(p.drifts, types.Drift{Field: c.Field, Base: was[c.Field], File: c.To, Live: live[c.Field]})
+		}
+		if added || a.force {
+			p.merged.Document.Set(c.Field, c.To)
+			p.merged.Applied = append(p.merged.Applied, types.Change{Field: c.Field, From: live[c.Field], To: c.To})
 		}
 	}
-	return drifts
 }
