@@ -81,12 +81,14 @@ func send(t *testing.T, query, mediaType, body string) {
 	target := os.Getenv("CMCTL_SERVER") + "/api/v1/namespaces/default/configmaps/app?" + query
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, target, strings.NewReader(body))
 	if err != nil {
-		t.Fatal(err)
+		t.Error(err)
+		return
 	}
 	req.Header.Set("Content-Type", mediaType)
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		t.Fatal(err)
+		t.Error(err)
+		return
 	}
 	resp.Body.Close()
 }
