@@ -42,11 +42,6 @@ func (a *application) serverFresh() (plan, error) {
 // serverBody is the file with our bookkeeping.
 func (a *application) serverBody(live types.Document) (types.Document, error) {
 	body := a.file.Clone()
-	for f := range a.file.Fields() {
-		if f.Bookkeeping() {
-			body.Set(f, nil)
-		}
-	}
 	a.set.claim(body)
 	if live != nil {
 		body.SetMeta("uid", live.UID())
