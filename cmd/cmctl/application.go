@@ -22,6 +22,7 @@ type application struct {
 	conn *connection
 	m    manifest.Manifest
 	want retry.Version // a condition of the person's
+	seen foresight     // what was read before it was its turn
 
 	file   types.Document // the manifest without what only the server sets
 	record record

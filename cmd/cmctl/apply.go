@@ -101,8 +101,9 @@ func (o *applyOptions) run(ctx context.Context) error {
 			return oneOrMany(append(errs, errors.New("nothing was written, as --all-or-nothing asks")))
 		}
 	}
+	seen := foresee(ctx, conn, manifests)
 	failed := o.inOrder(ctx, "apply", o.output, len(manifests), func(ctx context.Context, f *factory, i int) (outcome, error) {
-		return o.apply(ctx, f, conn, set, manifests[i])
+		return o.apply(ctx, f, conn, set, seen, manifests[i])
 	})
 	errs = append(errs, failed...)
 	if o.prune {
@@ -154,11 +155,12 @@ func (o *applyOptions) survey(ctx context.Context, conn *connection, set *set, m
 }
 
 // apply brings one object to its manifest. What there is to tell of it goes to f.
-func (o *applyOptions) apply(ctx context.Context, f *factory, conn *connection, set *set, m manifest.Manifest) (outcome, error) {
+func (o *applyOptions) apply(ctx context.Context, f *factory, conn *connection, set *set, seen foresight, m manifest.Manifest) (outcome, error) {
 	a, err := o.application(ctx, f, conn, set, m)
 	if err != nil {
 		return outcome{}, conn.explain(m.Namespace(), m.Name(), err)
 	}
+	a.seen = seen
 	run := a.write
 	switch o.dryRun {
 	case dryRunClient:

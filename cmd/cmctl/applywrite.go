@@ -15,7 +15,7 @@ var errDisagree = errors.New("the file and the live object disagree")
 // fresh copy, and returns the last plan and the object as it is now.
 func (a *application) write(ctx context.Context) (plan, types.Document, error) {
 	var p plan
-	var target retry.Creator[types.Document] = a.object()
+	target := a.seen.of(a.m, a.object())
 	if a.serverSide {
 		target = serverTarget{a.object(), a, &p}
 	}

@@ -118,6 +118,9 @@ func (o *createOptions) document(namespace string) (types.Document, error) {
 	if err := o.from.fill(doc, o.factory); err != nil {
 		return nil, err
 	}
+	if err := tooLarge(doc); err != nil {
+		return nil, fmt.Errorf("%q is not created: %w", doc.Name(), err)
+	}
 	if o.immutable {
 		doc["immutable"] = true
 	}

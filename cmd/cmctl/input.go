@@ -64,7 +64,20 @@ func (i *inputFlags) read(f *factory, conn *connection) ([]manifest.Manifest, []
 		return nil, append(errs, fmt.Errorf("nothing was written: not all of this is for cmctl; --skip-other-kinds takes the ConfigMaps alone"))
 	}
 	manifests, misplaced := conn.placeAll(manifests)
-	return manifests, append(errs, misplaced...)
+	manifests, large := withoutLarge(manifests)
+	return manifests, slices.Concat(errs, misplaced, large)
+}
+
+// withoutLarge refuses manifests that are larger than any server takes.
+func withoutLarge(manifests []manifest.Manifest) (good []manifest.Manifest, errs []error) {
+	for _, m := range manifests {
+		if err := tooLarge(m.Document); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", m.Where(), err))
+		} else {
+			good = append(good, m)
+		}
+	}
+	return good, errs
 }
 
 // withoutValues refuses manifests in which a key has no value: only apply knows

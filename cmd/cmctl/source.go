@@ -52,5 +52,5 @@ func (s *sourceFlags) manifests(f *factory, conn *connection) ([]manifest.Manife
 	if err := s.from.fill(m.Document, f); err != nil {
 		return nil, []error{err}
 	}
-	return []manifest.Manifest{m}, nil
+	return withoutLarge([]manifest.Manifest{m})
 }

@@ -8,6 +8,7 @@ import (
 
 	"example.com/cmctl/pkg/client"
 	"example.com/cmctl/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // checker finds what the server would refuse, or silently drop, and names the
@@ -152,6 +153,9 @@ func (c *checker) rules() {
 	}
 	cm.ManagedFields = nil // the server's, and dropped before sending
 	for _, e := range types.ValidateConfigMap(cm) {
+		if e.Type == field.ErrorTypeTooLong && (e.Field == "[]" || e.Field == "metadata.annotations") {
+			continue // of the whole: whoever sends it knows what makes it so large
+		}
 		path := strings.FieldsFunc(e.Field, func(r rune) bool { return r == '[' || r == ']' })
 		if len(path) > 0 {
 			path = append(strings.Split(path[0], "."), path[1:]...)

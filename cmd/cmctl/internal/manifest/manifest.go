@@ -11,9 +11,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"example.com/cmctl/pkg/types"
@@ -87,15 +90,12 @@ func Read(paths []string, o Options) (found []Manifest, faults []error) {
 		files, errs := o.files(path)
 		faults = append(faults, errs...)
 		read := len(errs)
-		for _, file := range files {
-			text, err := o.text(file)
-			if err != nil {
-				faults = append(faults, err)
-				read++
-				continue
+		for _, p := range o.parsers(files) {
+			for _, what := range p.skipped {
+				if o.Skipped != nil {
+					o.Skipped(what)
+				}
 			}
-			p := parser{Options: o, file: display(file)}
-			p.parse(text)
 			found, faults = append(found, p.found...), append(faults, p.faults...)
 			read += len(p.found) + len(p.faults)
 		}
@@ -104,6 +104,28 @@ func Read(paths []string, o Options) (found []Manifest, faults []error) {
 		}
 	}
 	return found, faults
+}
+
+// parsers are the files taken apart, several at once.
+func (o Options) parsers(files []string) []*parser {
+	all := make([]*parser, len(files))
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(len(files), runtime.GOMAXPROCS(0)) {
+		workers.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(files); i = int(next.Add(1)) - 1 {
+				p := &parser{Options: o, file: display(files[i])}
+				if text, err := o.text(files[i]); err != nil {
+					p.faults = append(p.faults, err)
+				} else {
+					p.parse(text)
+				}
+				all[i] = p
+			}
+		})
+	}
+	workers.Wait()
+	return all
 }
 
 func (o Options) text(path string) ([]byte, error) {
@@ -156,8 +178,9 @@ type parser struct {
 	file  string
 	known types.Document // what the person was shown, nil if they wrote it all
 
-	found  []Manifest
-	faults []error
+	found   []Manifest
+	faults  []error
+	skipped []string // what Options.Skipped is to be told
 }
 
 func (p *parser) parse(text []byte) {
@@ -197,7 +220,7 @@ func (p *parser) object(item types.Document, doc *parsed, at []string) {
 	c.Line = doc.LineOf(at)
 	if p.SkipOtherKinds && c.otherKind() {
 		if p.Skipped != nil {
-			p.Skipped(fmt.Sprintf("%s: %s passed over: it is no ConfigMap", c.Where(), c.title()))
+			p.skipped = append(p.skipped, fmt.Sprintf("%s: %s passed over: it is no ConfigMap", c.Where(), c.title()))
 		}
 		return
 	}

@@ -17,6 +17,9 @@ type Source struct {
 
 // LineOf is the line of the deepest part of the path that the text has.
 func (s *Source) LineOf(path []string) int {
+	if len(path) == 0 {
+		return s.Begin // without parsing the text once more
+	}
 	if n := s.node(path); n != nil && n.Line > 0 {
 		return n.Line
 	}

@@ -1,0 +1,33 @@
+package client
+
+import (
+	"context"
+	"net/url"
+	"strconv"
+
+	"example.com/cmctl/pkg/types"
+)
+
+// peekLimit is how large an answer to Peek may be, in bytes.
+const peekLimit = 16 << 20
+
+// Peek reads as many of the collection as limit says, in one request. all tells
+// whether that is the whole of it. An answer that would be larger than 16 MiB is
+// an error: Peek is for what saves many small requests and is not needed.
+func (m *ConfigMaps) Peek(ctx context.Context, limit int) (items []types.Document, all bool, err error) {
+	k, err := m.collection()
+	if err != nil {
+		return nil, false, err
+	}
+	k.limit = peekLimit
+	k.query = url.Values{"limit": {strconv.Itoa(limit)}}
+	a, err := m.client.do(ctx, k)
+	if err != nil {
+		return nil, false, err
+	}
+	page, ok := parsePage(a.body)
+	if !ok {
+		return nil, false, m.client.notTheObject(k, a)
+	}
+	return page.items, page.Continue() == "", nil
+}
