@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
-	"slices"
+	"strings"
 
-	"example.com/cmctl/cmd/cmctl/internal/manifest"
 	"example.com/cmctl/pkg/client"
 	"example.com/cmctl/pkg/retry"
 	"example.com/cmctl/pkg/types"
@@ -14,24 +16,33 @@ import (
 
 type createOptions struct {
 	*factory
-	names  []string
-	files  []string
-	from   fromFlags
-	output string
-	dryRun string
+	names      []string
+	input      inputFlags
+	from       fromFlags
+	output     string
+	dryRun     string
+	appendHash bool
+	immutable  bool
 }
 
 func newCreate(f *factory) *cobra.Command {
 	o := &createOptions{factory: f}
 	cmd := &cobra.Command{
-		Use:   "create {NAME [--from-...] | -f FILE}",
-		Short: "Create a ConfigMap that doesn't exist yet",
+		Use:   "create {NAME [--from-...] | -f FILE...}",
+		Short: "Create ConfigMaps that don't exist yet",
+		Long: `Create a ConfigMap from literals, files and env files, or those that manifests
+hold. One that exists is never touched: that is an error.`,
 		Example: `  cmctl create flags --from-literal=mode=blue --from-literal=rollout=10
   cmctl create web --from-file=nginx.conf --from-file=motd=./welcome.txt
-  cmctl create app --from-env-file=app.env
+  cmctl create site --from-file=conf.d -R --key-sep=_
+  cmctl create app --from-env-file=app.env --env-format=dotenv
+  kubectl get cm app -o jsonpath='{.data.motd}' | cmctl create copy --from-file=motd=-
   cmctl create -f cm.yaml
   cmctl create flags --from-literal=mode=blue --dry-run=client -o yaml`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if args, err = o.input.take(args); err != nil {
+				return err
+			}
 			if o.names, err = parseNames(args); err != nil {
 				return err
 			}
@@ -41,92 +52,116 @@ func newCreate(f *factory) *cobra.Command {
 			return o.run(cmd.Context())
 		},
 	}
-	cmd.Flags().StringArrayVarP(&o.files, "filename", "f", nil, "`FILE` or folder with manifests, - for stdin; may be repeated")
+	o.input.add(cmd.Flags())
 	o.from.add(cmd.Flags())
+	addDryRun(cmd.Flags(), &o.dryRun)
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "print the object: yaml, json or name")
-	cmd.Flags().StringVar(&o.dryRun, "dry-run", "none", "client: print what would be created, and create nothing")
+	cmd.Flags().BoolVar(&o.immutable, "immutable", false, "make it one that can't be changed")
+	cmd.Flags().BoolVar(&o.appendHash, "append-hash", false, "append a hash of the contents to the name, as kubectl does")
 	return cmd
 }
 
 func (o *createOptions) validate() error {
 	switch {
-	case o.dryRun != "none" && o.dryRun != "client":
-		return usagef("--dry-run takes none or client, not %q", o.dryRun)
-	case len(o.files) > 0 && (len(o.names) > 0 || o.from.given()):
-		return usagef("-f takes whole manifests; a NAME and --from-... don't go with it")
-	case len(o.files) == 0 && len(o.names) != 1:
+	case o.input.given() && (o.from.given() || o.immutable || o.appendHash):
+		return usagef("-f takes whole manifests; --from-..., --immutable and --append-hash don't go with it")
+	case !o.input.given() && len(o.names) != 1:
 		return usagef("create takes one NAME, or -f FILE")
+	}
+	if err := validateDryRun(o.dryRun); err != nil {
+		return err
 	}
 	return checkOutput(o.output, "yaml", "json", "name")
 }
 
 func (o *createOptions) run(ctx context.Context) error {
-	conn, err := o.connect("create")
+	conn, err := o.connectDry("create", o.dryRun == dryRunServer)
 	if err != nil {
 		return err
 	}
 	docs, errs := o.documents(conn)
-	for i, doc := range docs {
-		if err := untried(ctx, len(docs)-i); err != nil {
-			errs = append(errs, err)
-			break
-		}
-		if err := o.create(ctx, conn, doc); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	return oneOrMany(errs)
+	failed := o.inOrder(ctx, "create", o.output, len(docs), func(ctx context.Context, f *factory, i int) (outcome, error) {
+		one := *o
+		one.factory = f
+		return one.create(ctx, conn, docs[i])
+	})
+	return oneOrMany(append(errs, failed...))
 }
 
 // documents are the objects to create, with their namespaces.
 func (o *createOptions) documents(conn *connection) ([]types.Document, []error) {
-	if len(o.files) == 0 {
-		doc := types.NewDocument(conn.namespace, o.names[0])
-		if err := o.from.fill(doc, o.note); err != nil {
+	if !o.input.given() {
+		doc, err := o.document(conn.namespace)
+		if err != nil {
 			return nil, []error{err}
 		}
 		return []types.Document{doc}, nil
 	}
-	manifests, errs := manifest.Read(o.files, o.In)
-	manifests, misplaced := conn.placeAll(manifests)
-	errs = append(errs, misplaced...)
+	manifests, errs := o.input.read(o.factory, conn)
+	manifests, faults := withoutValues(manifests)
+	errs = append(errs, faults...)
 	var docs []types.Document
 	for _, m := range manifests {
-		switch {
-		case len(m.Problems(false)) > 0:
-			for _, p := range m.Problems(false) {
-				errs = append(errs, fmt.Errorf("%s: %s", m.Where(), p.Message))
-			}
-		case m.ResourceVersion() != "":
-			errs = append(errs, fmt.Errorf("%s: metadata.resourceVersion is set, and only the server gives versions; remove it, or use 'cmctl apply'", m.Where()))
-		default:
-			docs = append(docs, m.Document)
+		if m.ResourceVersion() != "" {
+			errs = append(errs, m.FaultAt(types.Problem{Path: []string{"metadata", "resourceVersion"},
+				Message: "metadata.resourceVersion is set, and only the server gives versions; remove it, or use 'cmctl apply'"}))
+			continue
 		}
+		docs = append(docs, m.Document)
 	}
 	return docs, errs
 }
 
-func (o *createOptions) create(ctx context.Context, conn *connection, doc types.Document) error {
+// document is the object that the flags describe.
+func (o *createOptions) document(namespace string) (types.Document, error) {
+	doc := types.NewDocument(namespace, o.names[0])
+	if err := o.from.fill(doc, o.factory); err != nil {
+		return nil, err
+	}
+	if err := tooLarge(doc); err != nil {
+		return nil, fmt.Errorf("%q is not created: %w", doc.Name(), err)
+	}
+	if o.immutable {
+		doc["immutable"] = true
+	}
+	if !o.appendHash {
+		return doc, nil
+	}
+	hash, err := contentHash(doc)
+	if err != nil {
+		return nil, err
+	}
+	doc.SetMeta("name", doc.Name()+"-"+hash)
+	return doc, nil
+}
+
+func (o *createOptions) create(ctx context.Context, conn *connection, doc types.Document) (outcome, error) {
 	result := doc
-	if o.dryRun == "none" {
-		object := conn.ConfigMaps(doc.Namespace()).Object(doc.Name())
-		same := func(found types.Document) bool { return contains(found, doc) }
-		res, err := retry.Create(ctx, object, doc, same, o.retryOptions(o.progress(object)))
-		if err != nil && !o.landedAndGone(err) {
-			return conn.explain(doc.Namespace(), doc.Name(), err)
+	if o.dryRun != dryRunClient {
+		made, err := o.send(ctx, conn, doc)
+		if err != nil {
+			return outcome{}, conn.explain(doc.Namespace(), doc.Name(), err)
 		}
-		if err == nil {
-			result = res.Object
+		if made != nil {
+			result = made
 		}
 	}
-	if o.output != "" {
-		return printWritten(o.Out, o.output, false, result)
+	return outcome{"created", result}, o.tellResult(o.output, o.dryRun, "configmap/"+doc.Name(), "created")
+}
+
+// send creates the object and returns it as the server has it; nil without an
+// error is one that was created, and deleted by somebody else since.
+func (o *createOptions) send(ctx context.Context, conn *connection, doc types.Document) (types.Document, error) {
+	object := conn.ConfigMaps(doc.Namespace()).Object(doc.Name())
+	same := func(found types.Document) bool { return contains(found, doc) }
+	res, err := retry.Create(ctx, object, doc, same, o.retryOptions(o.progress(object)))
+	switch {
+	case o.landedAndGone(err):
+		return nil, nil
+	case err == nil && o.dryRun == dryRunServer:
+		err = o.checkUnstored(ctx, conn, object, nil)
 	}
-	suffix := ""
-	if o.dryRun != "none" {
-		suffix = " (dry run)"
-	}
-	return o.say("configmap/%s created%s", doc.Name(), suffix)
+	return res.Object, err
 }
 
 // contains tells whether found has everything that was asked for.
@@ -140,41 +175,27 @@ func contains(found, asked types.Document) bool {
 	return true
 }
 
-// placeAll gives manifests their namespaces and refuses those that can't have
-// one, and objects that are given twice: the second would undo the first.
-func (c *connection) placeAll(manifests []manifest.Manifest) (placed []manifest.Manifest, errs []error) {
-	first := map[string]manifest.Manifest{}
-	twice := map[string]bool{}
-	for _, m := range manifests {
-		if err := c.place(m); err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		key := m.Namespace() + "/" + m.Name()
-		if before, ok := first[key]; ok {
-			twice[key] = true
-			errs = append(errs, fmt.Errorf("%s: %q is given twice, here and at %s; nothing was written of it", m.Where(), m.Name(), before.Where()))
-			continue
-		}
-		first[key] = m
-		placed = append(placed, m)
+// contentHash is the hash that kubectl and kustomize append to names, so that the
+// same contents get the same name from each of them.
+func contentHash(doc types.Document) (string, error) {
+	parts := map[string]any{"kind": doc.Kind(), "name": doc.Name(), "data": map[string]any{}}
+	if data, ok := doc["data"]; ok {
+		parts["data"] = data
 	}
-	placed = slices.DeleteFunc(placed, func(m manifest.Manifest) bool { return twice[m.Namespace()+"/"+m.Name()] })
-	return placed, errs
-}
-
-// place gives a manifest the namespace to write it to: its own, else the one
-// that the command works in. One that contradicts -n is refused.
-func (c *connection) place(m manifest.Manifest) error {
-	own := m.Namespace()
-	if own == "" {
-		m.SetMeta("namespace", c.namespace)
-		return nil
+	if immutable, ok := doc["immutable"]; ok {
+		parts["immutable"] = immutable
 	}
-	if c.explicit && own != c.namespace {
-		return fmt.Errorf("%s: %q is in namespace %q, but -n says %q; nothing was written of it", m.Where(), m.Name(), own, c.namespace)
+	if binary, ok := doc["binaryData"]; ok {
+		parts["binaryData"] = binary
 	}
-	return nil
+	text, err := json.Marshal(parts)
+	if err != nil {
+		return "", fmt.Errorf("hash %q: %w", doc.Name(), err)
+	}
+	sum := sha256.Sum256(text)
+	// Digits and letters that can't make a word.
+	safe := strings.NewReplacer("0", "g", "1", "h", "3", "k", "a", "m", "e", "t")
+	return safe.Replace(hex.EncodeToString(sum[:])[:10]), nil
 }
 
 var _ retry.Creator[types.Document] = (*client.Object)(nil)

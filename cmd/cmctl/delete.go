@@ -2,100 +2,280 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
 
-	"example.com/cmctl/cmd/cmctl/internal/manifest"
+	"example.com/cmctl/pkg/client"
 	"example.com/cmctl/pkg/retry"
+	"example.com/cmctl/pkg/types"
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
 )
 
 type deleteOptions struct {
 	*factory
 	names          []string
-	files          []string
+	input          inputFlags
+	guard          guardFlags
+	selector       string
+	matches        labels.Selector // what selector says
+	all            bool
 	ignoreNotFound bool
+	wait           bool
+	timeout        time.Duration
 	output         string
+	dryRun         string
 }
 
 func newDelete(f *factory) *cobra.Command {
 	o := &deleteOptions{factory: f}
 	cmd := &cobra.Command{
-		Use:   "delete {NAME... | -f FILE}",
+		Use:   "delete {NAME... | -f FILE... | -l SELECTOR | --all}",
 		Short: "Delete ConfigMaps",
-		Long: `Delete ConfigMaps by name, or those that manifests name.
+		Long: `Delete ConfigMaps by name, those that manifests name, or those that a selector
+chooses.
 
 The object is read first, and only the one that was read is deleted: another of
-the same name, made meanwhile, stays.`,
+the same name, made meanwhile, stays. So does one that was chosen by its labels
+and no longer has them.
+
+An object with finalizers is only marked, and goes when these are removed; --wait
+waits for that.`,
 		Example: `  cmctl delete flags
   cmctl delete flags limits -n team-a
-  cmctl delete -f cm.yaml --ignore-not-found`,
+  cmctl delete -f cm.yaml --ignore-not-found
+  cmctl delete -l tier=test --dry-run=server
+  cmctl delete --all -n scratch
+  cmctl delete flags --resource-version=4711`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if args, err = o.input.take(args); err != nil {
+				return err
+			}
 			if o.names, err = parseNames(args); err != nil {
 				return err
 			}
-			if len(o.names) == 0 && len(o.files) == 0 {
-				return usagef("delete takes the NAMEs to delete, or -f FILE")
-			}
-			if len(o.names) > 0 && len(o.files) > 0 {
-				return usagef("give either NAMEs or -f, not both")
-			}
-			if err := checkOutput(o.output, "name"); err != nil {
+			if err := o.validate(cmd); err != nil {
 				return err
 			}
 			return o.run(cmd.Context())
 		},
 	}
-	cmd.Flags().StringArrayVarP(&o.files, "filename", "f", nil, "`FILE` or folder with manifests, - for stdin; may be repeated")
-	cmd.Flags().BoolVar(&o.ignoreNotFound, "ignore-not-found", false, "what isn't there counts as deleted")
-	cmd.Flags().StringVarP(&o.output, "output", "o", "", "print name alone: name")
+	flags := cmd.Flags()
+	o.input.add(flags)
+	o.guard.add(flags)
+	addDryRun(flags, &o.dryRun)
+	flags.StringVarP(&o.selector, "selector", "l", "", "delete those whose labels match: tier=web,!old")
+	flags.BoolVar(&o.all, "all", false, "delete all in the namespace")
+	flags.BoolVar(&o.ignoreNotFound, "ignore-not-found", false, "what isn't there counts as deleted")
+	flags.BoolVar(&o.wait, "wait", false, "return when the objects are gone, finalizers included")
+	flags.DurationVar(&o.timeout, "timeout", 0, "with --wait: how long to wait for each object (default without end)")
+	flags.StringVarP(&o.output, "output", "o", "", "print the objects that were deleted: yaml, json or name")
 	return cmd
 }
 
+func (o *deleteOptions) validate(cmd *cobra.Command) (err error) {
+	bySelector := cmd.Flags().Changed("selector")
+	ways := 0
+	for _, given := range []bool{len(o.names) > 0, o.input.given(), bySelector, o.all} {
+		if given {
+			ways++
+		}
+	}
+	switch {
+	case ways == 0:
+		return usagef("delete takes the NAMEs to delete, -f FILE, -l SELECTOR or --all")
+	case ways > 1:
+		return usagef("give one of NAMEs, -f, -l and --all, for they choose in different ways")
+	case bySelector && strings.TrimSpace(o.selector) == "":
+		return usagef("-l needs a selector; --all deletes all in the namespace")
+	case o.guard.given() && len(o.names) != 1 && !o.input.given():
+		return usagef("--resource-version and --uid are conditions on one object; give its NAME")
+	case o.timeout < 0 || o.timeout > 0 && !o.wait:
+		return usagef("--timeout bounds --wait, and is above 0")
+	}
+	if o.matches, err = labels.Parse(o.selector); err != nil {
+		return usagef("-l %q is no label selector: %v", o.selector, err)
+	}
+	if err := o.guard.validate(cmd.Flags()); err != nil {
+		return err
+	}
+	if err := validateDryRun(o.dryRun); err != nil {
+		return err
+	}
+	return checkOutput(o.output, "yaml", "json", "name")
+}
+
 func (o *deleteOptions) run(ctx context.Context) error {
-	conn, err := o.connect("delete")
+	conn, err := o.connectDry("delete", o.dryRun == dryRunServer)
 	if err != nil {
 		return err
 	}
-	var errs []error
-	for i, name := range o.names {
-		if err := untried(ctx, len(o.names)-i); err != nil {
-			return oneOrMany(append(errs, err))
-		}
-		errs = o.collect(errs, o.delete(ctx, conn, conn.namespace, name))
-	}
-	if len(o.files) > 0 {
-		manifests, faults := manifest.Read(o.files, o.In)
-		errs = append(errs, faults...)
-		manifests, misplaced := conn.placeAll(manifests)
-		errs = append(errs, misplaced...)
-		for i, m := range manifests {
-			if err := untried(ctx, len(manifests)-i); err != nil {
-				return oneOrMany(append(errs, err))
+	doomed, errs := o.doomed(ctx, conn)
+	failed := o.inOrder(ctx, "delete", o.output, len(doomed), func(ctx context.Context, f *factory, i int) (outcome, error) {
+		one := *o
+		one.factory = f
+		return one.delete(ctx, conn, doomed[i])
+	})
+	return oneOrMany(append(errs, failed...))
+}
+
+// doomed is an object that is to go, if it is what want says. listed ones were
+// chosen by what they held.
+type doomed struct {
+	namespace, name string
+	want            retry.Version
+	listed          bool
+}
+
+// doomed are the objects that the command line chooses.
+func (o *deleteOptions) doomed(ctx context.Context, conn *connection) (chosen []doomed, errs []error) {
+	switch {
+	case len(o.names) > 0:
+		for i, name := range o.names {
+			if !slices.Contains(o.names[:i], name) {
+				chosen = append(chosen, doomed{namespace: conn.namespace, name: name, want: o.guard.want()})
 			}
-			errs = o.collect(errs, o.delete(ctx, conn, m.Namespace(), m.Name()))
+		}
+		return chosen, nil
+	case o.input.given():
+		return o.inManifests(conn)
+	}
+	list, err := conn.ConfigMaps(conn.namespace).List(ctx, client.ListOptions{LabelSelector: o.selector})
+	if err != nil {
+		return nil, []error{err}
+	}
+	for _, d := range list.Items {
+		want := retry.Version{UID: d.UID(), ResourceVersion: d.ResourceVersion()}
+		chosen = append(chosen, doomed{namespace: d.Namespace(), name: d.Name(), want: want, listed: true})
+	}
+	if len(chosen) == 0 {
+		o.note("No ConfigMaps to delete in namespace %q.", conn.namespace)
+	}
+	return chosen, nil
+}
+
+func (o *deleteOptions) inManifests(conn *connection) (chosen []doomed, errs []error) {
+	manifests, errs := o.input.read(o.factory, conn)
+	if o.guard.given() && len(manifests) > 1 {
+		return nil, append(errs, usagef("--resource-version and --uid are conditions on one object, and there are %d manifests", len(manifests)))
+	}
+	for _, m := range manifests {
+		if err := o.guard.clash(m.Where(), m.Document); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		chosen = append(chosen, doomed{namespace: m.Namespace(), name: m.Name(), want: o.guard.want()})
+	}
+	return chosen, errs
+}
+
+func (o *deleteOptions) delete(ctx context.Context, conn *connection, d doomed) (outcome, error) {
+	deleted, err := o.send(ctx, conn, d)
+	switch {
+	case apierrors.IsNotFound(err) && !unknownOutcome(err) && (o.ignoreNotFound || d.listed):
+		return outcome{verb: "not there"}, nil
+	case err != nil:
+		return outcome{}, conn.explain(d.namespace, d.name, err)
+	case deleted == nil:
+		o.note("configmap %q in namespace %q is kept: it was changed, and -l doesn't choose it any more", d.name, d.namespace)
+		return outcome{verb: "kept"}, nil
+	}
+	what := "deleted from"
+	if held := finalizers(deleted); len(held) > 0 && o.dryRun == dryRunNone {
+		if !o.wait {
+			o.note("configmap %q in namespace %q is marked, and goes when its finalizers are removed: %s", d.name, d.namespace, strings.Join(held, ", "))
+			what = "marked for deletion in"
+		} else if err := o.untilGone(ctx, conn, d, deleted.UID()); err != nil {
+			return outcome{}, conn.explain(d.namespace, d.name, err)
 		}
 	}
-	return oneOrMany(errs)
+	result := outcome{verb: "deleted", object: deleted}
+	switch o.output {
+	case "":
+		return result, o.say("%s", dryly(fmt.Sprintf("configmap %q %s namespace %q", d.name, what, d.namespace), o.dryRun))
+	case "name":
+		return result, o.say("configmap/%s", d.name)
+	}
+	return result, nil
 }
 
-func (o *deleteOptions) collect(errs []error, err error) []error {
-	if err == nil {
-		return errs
+// send deletes the object and returns it as it was; nil without an error is one
+// that the selector doesn't choose any more.
+func (o *deleteOptions) send(ctx context.Context, conn *connection, d doomed) (types.Document, error) {
+	object := conn.ConfigMaps(d.namespace).Object(d.name)
+	options := o.retryOptions(o.progress(object))
+	for attempt := 1; ; attempt++ {
+		if o.dryRun == dryRunClient {
+			options.Want = d.want
+			return retry.Read(ctx, object, options)
+		}
+		res, err := retry.Delete(ctx, object, d.want, options)
+		if err == nil && o.dryRun == dryRunServer {
+			err = o.checkUnstored(ctx, conn, object, res.Object)
+		}
+		if err == nil {
+			return res.Object, nil
+		}
+		if !d.listed || !apierrors.IsConflict(err) || unknownOutcome(err) || attempt >= options.MaxAttempts {
+			return nil, err
+		}
+		// Changed since it was listed: is it still chosen?
+		fresh, err := retry.Read(ctx, object, options)
+		if err != nil {
+			return nil, err
+		}
+		meta, err := client.ToConfigMap(fresh)
+		if err != nil {
+			return nil, err
+		}
+		if fresh.UID() != d.want.UID || !o.matches.Matches(labels.Set(meta.Labels)) {
+			return nil, nil
+		}
+		d.want.ResourceVersion = fresh.ResourceVersion()
 	}
-	return append(errs, err)
 }
 
-func (o *deleteOptions) delete(ctx context.Context, conn *connection, namespace, name string) error {
-	object := conn.ConfigMaps(namespace).Object(name)
-	_, err := retry.Delete(ctx, object, retry.Version{}, o.retryOptions(o.progress(object)))
-	if o.ignoreNotFound && apierrors.IsNotFound(err) {
-		return nil
+func finalizers(d types.Document) (names []string) {
+	raw, _ := d.Value("metadata", "finalizers")
+	list, _ := raw.([]any)
+	for _, f := range list {
+		names = append(names, fmt.Sprint(f))
 	}
-	if err != nil {
-		return conn.explain(namespace, name, err)
+	return names
+}
+
+// waitPace is how often an object that is to go is looked at.
+const waitPace = 500 * time.Millisecond
+
+// untilGone waits until the object is not there, or another in its place.
+func (o *deleteOptions) untilGone(ctx context.Context, conn *connection, d doomed, uid string) error {
+	waiting := ctx
+	if o.timeout > 0 {
+		var cancel context.CancelFunc
+		waiting, cancel = context.WithTimeout(ctx, o.timeout)
+		defer cancel()
 	}
-	if o.output == "name" {
-		return o.say("configmap/%s", name)
+	object := conn.ConfigMaps(d.namespace).Object(d.name)
+	for {
+		now, err := retry.Read(waiting, object, o.retryOptions(nil))
+		switch {
+		case apierrors.IsNotFound(err), err == nil && now.UID() != uid:
+			return nil
+		case err == nil:
+		case ctx.Err() == nil && waiting.Err() != nil:
+		default:
+			return err
+		}
+		select {
+		case <-time.After(waitPace):
+		case <-waiting.Done():
+			if ctx.Err() == nil {
+				return fmt.Errorf("marked for deletion, and still there after %s: %w", o.timeout, context.DeadlineExceeded)
+			}
+			return ctx.Err()
+		}
 	}
-	return o.say("configmap %q deleted from namespace %q", name, namespace)
 }

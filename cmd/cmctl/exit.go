@@ -21,6 +21,7 @@ import (
 const (
 	exitOK          = 0
 	exitFailed      = 1
+	exitDiffers     = 1 // of diff alone
 	exitUsage       = 2
 	exitConflict    = 3 // gave up, or a person must decide
 	exitNotFound    = 4
@@ -112,6 +113,12 @@ func exitCode(err error) int {
 	if errors.Is(err, errInterrupted) {
 		return exitInterrupted
 	}
+	if errors.Is(err, errDiffers) {
+		return exitDiffers
+	}
+	if failed := (*diffFailedError)(nil); errors.As(err, &failed) {
+		return max(exitCode(failed.err), exitUsage)
+	}
 	if many := manyError(nil); errors.As(err, &many) {
 		code := exitOK
 		for _, err := range many {
@@ -195,8 +202,8 @@ func (e *hintedError) Unwrap() error { return e.err }
 // report prints an error for a person: what was tried, on what, and what to do
 // next, which is said once for all that fail alike.
 func report(w io.Writer, err error) {
-	if errors.As(err, new(*saidError)) {
-		return
+	if errors.As(err, new(*saidError)) || errors.Is(err, errDiffers) {
+		return // its output says it
 	}
 	var hints []string
 	for _, err := range allErrors(err) {

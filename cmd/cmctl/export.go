@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/cmctl/cmd/cmctl/internal/fromfiles"
 	"example.com/cmctl/cmd/cmctl/internal/output"
 	"example.com/cmctl/pkg/types"
 	"github.com/spf13/cobra"
@@ -177,7 +178,7 @@ func envValue(v any) (string, error) {
 		return "", errors.New("has several lines")
 	case strings.HasSuffix(text, "\r"):
 		return "", errors.New("ends in a carriage return, which would be taken for a part of the line's end")
-	case unclosed(text):
+	case fromfiles.Unclosed(text):
 		return "", errors.New("begins with a quote that has no second one, which is refused as the beginning of several lines")
 	}
 	return text, nil

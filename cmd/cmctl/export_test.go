@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"example.com/cmctl/cmd/cmctl/internal/fromfiles"
 	"example.com/cmctl/pkg/types"
 )
 
@@ -37,9 +38,9 @@ func FuzzEnvFilesAreReadBack(f *testing.F) {
 			t.Fatal(err)
 		}
 		back := types.NewDocument("", "flags")
-		from := fromFlags{envFiles: []string{path}}
-		if err := from.fill(back, t.Logf); err != nil || !back.Equal(doc) {
-			t.Errorf("%q was written as %q and read as %v, %v", value, text, back, err)
+		from := fromfiles.Sources{EnvFiles: []string{path}, Note: t.Logf}
+		if errs := from.Fill(back); len(errs) > 0 || !back.Equal(doc) {
+			t.Errorf("%q was written as %q and read as %v, %v", value, text, back, errs)
 		}
 	})
 }

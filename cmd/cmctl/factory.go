@@ -222,6 +222,8 @@ func variable(setting string) string {
 type connection struct {
 	*client.Client
 	namespace string
+	manager   string // the field manager of its writes
+	dry       bool   // the server checks writes and stores none
 	explicit  bool   // the namespace was given on the command line
 	where     string // the flags that name this server and namespace again
 	host      string // those of them that name the server
@@ -246,6 +248,19 @@ func (f *factory) connect(verb string) (*connection, error) {
 	return conn, nil
 }
 
+// connectDry is connect, for writes that the server shall not store if dry is
+// set.
+func (f *factory) connectDry(verb string, dry bool) (*connection, error) {
+	conn, err := f.connect(verb)
+	if err == nil && dry {
+		conn.storeNothing()
+	}
+	return conn, err
+}
+
+// storeNothing makes dry runs of the writes.
+func (c *connection) storeNothing() { c.Client, c.dry = c.DryRun(), true }
+
 // connectTo makes a client for another server, that of a context, beside the
 // one that the settings name. Its namespace is the context's.
 func (f *factory) connectTo(verb, context string) (*connection, error) {
@@ -264,9 +279,10 @@ func (f *factory) connectTo(verb, context string) (*connection, error) {
 }
 
 func (f *factory) dial(verb string, o *destination) (*connection, error) {
+	manager := cmp.Or(f.settings.GetString("field-manager"), "cmctl-"+verb)
 	trace, detail := f.trace()
 	c, err := client.New(o.Target, client.Options{
-		FieldManager:   cmp.Or(f.settings.GetString("field-manager"), "cmctl-"+verb),
+		FieldManager:   manager,
 		RequestTimeout: f.settings.GetDuration("request-timeout"),
 		UserAgent:      "cmctl/" + version(),
 		Warn:           func(message string) { fmt.Fprintf(f.Err, "warning: %s\n", message) },
@@ -276,7 +292,7 @@ func (f *factory) dial(verb string, o *destination) (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &connection{Client: c}, nil
+	return &connection{Client: c, manager: manager}, nil
 }
 
 // trace shows requests, if that is asked for. The levels are kubectl's.

@@ -5,6 +5,7 @@ package main
 
 import (
 	"os"
+	"runtime/debug"
 )
 
 func main() {
@@ -14,6 +15,11 @@ func main() {
 // Main runs the program on the process's own arguments and streams and returns
 // its exit code.
 func Main() int {
+	if os.Getenv("GOGC") == "" {
+		// Most runs end before it pays to collect garbage.
+		debug.SetGCPercent(400)
+		debug.SetMemoryLimit(512 << 20)
+	}
 	ctx, interrupts, stop := withInterrupts()
 	defer stop()
 	args, asPlugin := calledAs(os.Args)

@@ -67,6 +67,8 @@ func quote(v any) string {
 			return fmt.Sprintf("%d binary bytes", len(raw))
 		}
 		return "binary bytes"
+	case types.Digest:
+		return fmt.Sprintf("(sha256 %s...)", v)
 	}
 	text, err := json.Marshal(v)
 	if err != nil {

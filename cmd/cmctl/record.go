@@ -3,12 +3,21 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 
 	"example.com/cmctl/pkg/types"
 )
 
-// lastApplied is the annotation that holds what was last applied.
-var lastApplied = types.Field{Section: "metadata.annotations", Key: types.LastApplied}
+// The annotations that hold what was last applied: whole, or as digests where
+// there is no room for it.
+var (
+	lastApplied       = annotation(types.LastApplied)
+	lastAppliedDigest = annotation(types.LastAppliedDigest)
+)
+
+func annotation(key string) types.Field {
+	return types.Field{Section: "metadata.annotations", Key: key}
+}
 
 // maxAnnotations is how many bytes all annotations of an object may have
 // together, keys included.
@@ -24,10 +33,21 @@ func annotationSize(d types.Document) int {
 	return size
 }
 
-// recordOf is the manifest in the form that kubectl records it in, byte for
+// record is what an apply notes on the object of the file that it applied.
+type record struct {
+	whole   string
+	digests string
+}
+
+func recordOf(file types.Document) (record, error) {
+	whole, err := wholeRecord(file)
+	return record{whole: whole, digests: types.DigestsOf(file).String()}, err
+}
+
+// wholeRecord is the manifest in the form that kubectl records it in, byte for
 // byte, so that both tools can be used in turn: JSON with sorted keys, an
 // annotations map even if it is empty, and a line feed at the end.
-func recordOf(file types.Document) (string, error) {
+func wholeRecord(file types.Document) (string, error) {
 	doc := file.Clone()
 	meta, _ := doc["metadata"].(map[string]any)
 	if _, ok := meta["annotations"].(map[string]any); !ok {
@@ -40,31 +60,75 @@ func recordOf(file types.Document) (string, error) {
 	return b.String(), nil
 }
 
-// withoutRecord is the object without the record of the last apply, and a
-// function that puts the record back.
-func withoutRecord(d types.Document) (bare types.Document, restore func(types.Document)) {
-	bare = d.Clone()
-	record, ok := d.Annotation(types.LastApplied)
-	if ok {
-		bare.Set(lastApplied, nil)
+// errNoRoom says that not even digests fit.
+var errNoRoom = errors.New("no room for a record of what was applied")
+
+// on notes the record on the next version of an object, in place of all that was
+// noted before: whole if the annotations have room for it, else as digests.
+// manager is the field manager of this apply.
+func (r record) on(next types.Document, manager string) error {
+	for _, f := range []types.Field{lastApplied, lastAppliedDigest, appliedBy(manager)} {
+		next.Set(f, nil)
 	}
-	return bare, func(to types.Document) {
-		if ok {
-			to.Set(lastApplied, record)
-		}
+	others := annotationSize(next)
+	switch {
+	case others+len(lastApplied.Key)+len(r.whole) <= maxAnnotations:
+		next.Set(lastApplied, r.whole)
+	case others+len(lastAppliedDigest.Key)+len(r.digests) <= maxAnnotations:
+		next.Set(lastAppliedDigest, r.digests)
+	default:
+		return errNoRoom
 	}
+	return nil
 }
 
 // recordIn is what was last applied to a live object, nil if there is no record
-// that can be read.
-func recordIn(live types.Document) types.Document {
-	text, ok := live.Annotation(types.LastApplied)
-	if !ok {
-		return nil
+// that can be read. The one that kubectl reads comes first: an apply of ours
+// leaves one record, so kubectl's beside it means that kubectl applied later.
+func recordIn(live types.Document, manager string) types.Base {
+	if text, ok := live.Annotation(types.LastApplied); ok {
+		base, err := types.ParseDocument([]byte(text))
+		if err != nil {
+			return nil
+		}
+		return types.RecordOf(base)
 	}
-	base, err := types.ParseDocument([]byte(text))
-	if err != nil {
-		return nil
+	for _, f := range []types.Field{lastAppliedDigest, appliedBy(manager)} {
+		if text, ok := live.Annotation(f.Key); ok {
+			base, err := types.ParseDigests(text)
+			if err != nil {
+				return nil
+			}
+			return base
+		}
 	}
-	return base
+	return nil
+}
+
+// hasRecord tells whether anything is noted, readable or not.
+func hasRecord(live types.Document, manager string) bool {
+	for _, f := range []types.Field{lastApplied, lastAppliedDigest, appliedBy(manager)} {
+		if _, ok := live.Annotation(f.Key); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// withoutRecord is the object without what apply keeps on it, and a function
+// that puts this back.
+func withoutRecord(d types.Document) (bare types.Document, restore func(types.Document)) {
+	bare = d.Clone()
+	kept := map[types.Field]any{}
+	for f, v := range d.Fields() {
+		if f.Bookkeeping() {
+			kept[f] = v
+			bare.Set(f, nil)
+		}
+	}
+	return bare, func(to types.Document) {
+		for f, v := range kept {
+			to.Set(f, v)
+		}
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -35,6 +36,10 @@ func TestMain(m *testing.M) {
 		pluginCompletionName: func() { os.Exit(Main()) },
 		"subst":              func() { os.Exit(subst(os.Args[1:])) },
 		"exits":              func() { os.Exit(9) },
+		"nested": func() { // TEXT N: the text that many times
+			n, _ := strconv.Atoi(os.Args[2])
+			fmt.Println(strings.Repeat(os.Args[1], n))
+		},
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"example.com/cmctl/cmd/cmctl/internal/fromfiles"
 	"example.com/cmctl/cmd/cmctl/internal/manifest"
 	"example.com/cmctl/pkg/retry"
 	"example.com/cmctl/pkg/types"
@@ -208,7 +209,7 @@ type keyValues struct {
 
 func (k *keyValues) add(key string, value []byte) error {
 	if len(validation.IsConfigMapKey(key)) > 0 {
-		return usagef("%q can't be a key: %s", key, badKey(key))
+		return usagef("%q can't be a key: %s", key, fromfiles.BadKey(key))
 	}
 	f := types.Field{Section: "data", Key: key}
 	if _, twice := k.values[f]; twice {
@@ -221,7 +222,7 @@ func (k *keyValues) add(key string, value []byte) error {
 // dataValue is a value as data holds it: text, or bytes that are none, which
 // is said.
 func dataValue(key string, value []byte, note func(string, ...any)) any {
-	if at := invalidUTF8(value); at >= 0 {
+	if at := fromfiles.InvalidUTF8(value); at >= 0 {
 		note("%s: stored in binaryData, for it is not UTF-8 text (at byte %d)", key, at)
 		return types.Binary(base64.StdEncoding.EncodeToString(value))
 	}
@@ -261,7 +262,7 @@ func parseConditions(texts []string) ([]condition, error) {
 			return nil, usagef("--if=%q: say '!%s' for an absent key", text, c.key)
 		}
 		if len(validation.IsConfigMapKey(c.key)) > 0 {
-			return nil, usagef("--if=%q: %q can't be a key: %s", text, c.key, badKey(c.key))
+			return nil, usagef("--if=%q: %q can't be a key: %s", text, c.key, fromfiles.BadKey(c.key))
 		}
 		all = append(all, c)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 
+	"example.com/cmctl/cmd/cmctl/internal/fromfiles"
 	"example.com/cmctl/pkg/types"
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -54,7 +55,7 @@ func (o *unsetOptions) operands(args []string) error {
 	}
 	for _, key := range args[1:] {
 		if len(validation.IsConfigMapKey(key)) > 0 {
-			return usagef("%q can't be a key: %s", key, badKey(key))
+			return usagef("%q can't be a key: %s", key, fromfiles.BadKey(key))
 		}
 	}
 	o.name, o.keys = names[0], args[1:]

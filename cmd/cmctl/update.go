@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"example.com/cmctl/cmd/cmctl/internal/filter"
+	"example.com/cmctl/cmd/cmctl/internal/fromfiles"
 	"example.com/cmctl/cmd/cmctl/internal/manifest"
 	"example.com/cmctl/pkg/retry"
 	"example.com/cmctl/pkg/types"
@@ -58,7 +59,7 @@ exit code 7.`,
 				return usagef("--format takes yaml or json, not %q", o.format)
 			}
 			if cmd.Flags().Changed("key") && len(validation.IsConfigMapKey(o.key)) > 0 {
-				return usagef("%q can't be a key: %s", o.key, badKey(o.key))
+				return usagef("%q can't be a key: %s", o.key, fromfiles.BadKey(o.key))
 			}
 			if o.key != "" && cmd.Flags().Changed("format") {
 				return usagef("--key gives the command the bytes of a value; --format doesn't go with it")

@@ -12,13 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// The kinds of dry run.
-const (
-	dryRunNone   = "none"
-	dryRunClient = "client" // the result is made here, and nothing is sent
-	dryRunServer = "server" // the server checks the write, and stores nothing
-)
-
 // writeFlags are what every verb takes that changes objects which are there.
 type writeFlags struct {
 	guard  guardFlags
@@ -28,15 +21,13 @@ type writeFlags struct {
 
 func (w *writeFlags) add(flags *pflag.FlagSet) {
 	w.guard.add(flags)
-	flags.StringVar(&w.dryRun, "dry-run", dryRunNone, "store nothing: client prints what would be sent, server lets the server check it")
+	addDryRun(flags, &w.dryRun)
 	flags.StringVarP(&w.output, "output", "o", "", "print the object: yaml, json or name")
 }
 
 func (w *writeFlags) validate(flags *pflag.FlagSet) error {
-	switch w.dryRun {
-	case dryRunNone, dryRunClient, dryRunServer:
-	default:
-		return usagef("--dry-run takes none, client or server, not %q", w.dryRun)
+	if err := validateDryRun(w.dryRun); err != nil {
+		return err
 	}
 	if err := w.guard.validate(flags); err != nil {
 		return err
@@ -65,7 +56,7 @@ func (f *factory) writer(verb string, flags writeFlags) (*writer, error) {
 // writerOn is a writer on a connection that is there.
 func (f *factory) writerOn(conn *connection, flags writeFlags) *writer {
 	if flags.dryRun == dryRunServer {
-		conn.Client = conn.DryRun()
+		conn.storeNothing()
 	}
 	return &writer{factory: f, writeFlags: flags, conn: conn}
 }
@@ -283,18 +274,7 @@ func (w *writer) tell(name, what string, doc types.Document) error {
 		w.printed = append(w.printed, doc)
 		return nil
 	}
-	return w.say("configmap/%s %s%s", name, what, w.suffix())
-}
-
-// suffix marks what a dry run tells, as kubectl does.
-func (w *writeFlags) suffix() string {
-	switch w.dryRun {
-	case dryRunClient:
-		return " (dry run)"
-	case dryRunServer:
-		return " (server dry run)"
-	}
-	return ""
+	return w.say("configmap/%s %s", name, dryly(what, w.dryRun))
 }
 
 // finish prints what -o asks for, and passes on what went wrong.
@@ -306,8 +286,8 @@ func (w *writer) finish(errs ...error) error {
 }
 
 func (w *writer) print() error {
-	if w.output != "" && w.suffix() != "" {
-		w.note("%s: nothing was stored", w.suffix()[1:])
+	if w.output != "" && w.dryRun != dryRunNone {
+		w.note("%s", dryly("nothing was stored", w.dryRun))
 	}
 	if len(w.printed) > 0 {
 		return printWritten(w.Out, w.output, w.several, w.printed...)

@@ -78,7 +78,12 @@ func (m *ConfigMaps) Delete(ctx context.Context, name string, v retry.Version, i
 	if err != nil {
 		return err
 	}
-	if k.body, err = json.Marshal(deleteOptions(v)); err != nil {
+	options := deleteOptions(v)
+	if m.client.options.DryRun {
+		// Beside a body, Kubernetes doesn't look at the query.
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	if k.body, err = json.Marshal(options); err != nil {
 		return fmt.Errorf("encode the deletion of %s: %w", k.object, err)
 	}
 	k.id = id

@@ -3,11 +3,14 @@ package client_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/cmctl/pkg/client"
 	"example.com/cmctl/pkg/retry"
@@ -72,6 +75,25 @@ func TestADeleteIsOfWhatItNames(t *testing.T) {
 	}
 	if err := m.Delete(t.Context(), "flags", retry.Version{UID: d.UID(), ResourceVersion: d.ResourceVersion()}, ""); err != nil {
 		t.Error(err)
+	}
+}
+
+// A Kubernetes API server takes the options of a delete from its body alone, if it
+// has one.
+func TestADryDeleteSaysSoInItsBody(t *testing.T) {
+	var sent metav1.DeleteOptions
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := json.NewDecoder(r.Body).Decode(&sent); err != nil {
+			t.Error(err)
+		}
+		stub(200, "application/json", `{"kind":"Status","apiVersion":"v1","status":"Success"}`).ServeHTTP(w, r)
+	})
+	m := connect(t, client.TargetOptions{Server: listen(t, h)}, client.Options{DryRun: true}).ConfigMaps(namespace)
+	if err := m.Delete(t.Context(), "flags", retry.Version{UID: "u"}, ""); err != nil {
+		t.Fatal(err)
+	}
+	if len(sent.DryRun) != 1 || sent.DryRun[0] != metav1.DryRunAll {
+		t.Errorf("it says dryRun %v", sent.DryRun)
 	}
 }
 
@@ -289,5 +311,24 @@ func TestCheckStoresNothing(t *testing.T) {
 	}
 	if now := mustGet(t, m, "flags"); !now.Equal(made) {
 		t.Errorf("stored is %v, want %v", now, made)
+	}
+}
+
+// kube-apiserver reads no query where a deletion has a body.
+func TestADryRunOfADeletionIsSaidInItsBody(t *testing.T) {
+	var body metav1.DeleteOptions
+	fake := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+			t.Error(err)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"kind": "Status", "apiVersion": "v1", "status": "Success"}`)
+	})
+	dry := connect(t, client.TargetOptions{Server: listen(t, fake)}, client.Options{DryRun: true}).ConfigMaps(namespace)
+	if err := dry.Delete(t.Context(), "flags", retry.Version{}, ""); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(body.DryRun, []string{metav1.DryRunAll}) {
+		t.Errorf("the body says dryRun %q", body.DryRun)
 	}
 }

@@ -30,19 +30,47 @@ type PatchOptions struct {
 // isn't there. It needs a field manager, and a Conflict of its that
 // ManagerConflicts can read is not one of versions.
 func (m *ConfigMaps) Patch(ctx context.Context, name string, t apitypes.PatchType, body []byte, o PatchOptions, id retry.WriteID) (types.Document, error) {
+	doc, _, err := m.patch(ctx, name, t, body, o, id)
+	return doc, err
+}
+
+func (m *ConfigMaps) patch(ctx context.Context, name string, t apitypes.PatchType, body []byte, o PatchOptions, id retry.WriteID) (types.Document, answer, error) {
 	k, err := m.named(http.MethodPatch, name)
 	if err != nil {
-		return nil, err
+		return nil, answer{}, err
 	}
 	if t == apitypes.ApplyYAMLPatchType && m.client.options.FieldManager == "" {
-		return nil, fmt.Errorf("apply %s: server-side apply needs a field manager", k.object)
+		return nil, answer{}, fmt.Errorf("apply %s: server-side apply needs a field manager", k.object)
 	}
 	k.body, k.id, k.mediaType = body, id, string(t)
 	k.query = url.Values{"fieldValidation": {metav1.FieldValidationStrict}}
 	if o.Force {
 		k.query.Set("force", strconv.FormatBool(true))
 	}
-	return m.object(ctx, k, name)
+	a, err := m.client.do(ctx, k)
+	if err != nil {
+		return nil, a, err
+	}
+	doc, ok := m.parse(a.body, name)
+	if !ok {
+		return nil, a, m.client.notTheObject(k, a)
+	}
+	return doc, a, nil
+}
+
+// Apply lets the server apply what d says, for this client's field manager: on
+// the version that d carries, or on whatever is there if it carries none. created
+// tells whether nothing was.
+func (o *Object) Apply(ctx context.Context, d types.Document, options PatchOptions, id retry.WriteID) (got types.Document, created bool, err error) {
+	if err := o.owns(d); err != nil {
+		return nil, false, err
+	}
+	body, err := d.JSON()
+	if err != nil {
+		return nil, false, fmt.Errorf("encode %s: %w", o.Object(), err)
+	}
+	got, a, err := o.maps.patch(ctx, o.name, apitypes.ApplyYAMLPatchType, body, options, id)
+	return got, a.code == http.StatusCreated, err
 }
 
 // ManagerConflict is a field that a server-side apply would take from another

@@ -12,9 +12,16 @@ const (
 	LiveSide
 )
 
+// ApplyOptions adjust Apply. The zero value is ready to use.
+type ApplyOptions struct {
+	Side ApplySide
+	// Exact removes the keys of data that nobody applied and the file lacks.
+	Exact bool
+}
+
 // Drift is a field on which the file and the live object disagree, and where
 // writing the file's value would undo somebody's change. A nil value means
-// absent.
+// absent; of Base a Digest may be all that is known.
 type Drift struct {
 	Field Field
 	Base  any
@@ -40,34 +47,36 @@ type Applied struct {
 
 // Apply brings live to what the file says, by the table base/file/live of the
 // contract: per key of data, label, annotation and other field, with base what
-// was last applied (nil where there is no record). The last-applied record
-// itself takes no part.
+// was last applied (nil where there is no record). Bookkeeping takes no part.
 //
 // A null in a map of the file means that the key must not exist.
-func Apply(base, file, live Document, side ApplySide) Applied {
-	b, f, l := map[Field]any{}, file.Fields(), live.Fields()
-	if base != nil {
-		b = base.Fields()
-	}
-	nulls := file.nulls()
+func Apply(base Base, file, live Document, o ApplyOptions) Applied {
+	f, l, nulls := file.Fields(), live.Fields(), file.nulls()
 	out := Applied{Document: live.Clone()}
-	for _, field := range sortedFields(b, f, l, nulls) {
-		if field == (Field{annotationSection.String(), LastApplied}) {
+	// What only the record has is in neither, and there is nothing to do.
+	for _, field := range sortedFields(f, l, nulls) {
+		if field.Bookkeeping() {
 			continue
+		}
+		var was any
+		if base != nil {
+			was = base.Value(field)
 		}
 		_, mustGo := nulls[field]
 		switch {
 		case SameValue(f[field], l[field]):
-		case f[field] == nil && b[field] == nil && !mustGo:
+		case f[field] == nil && was == nil && !mustGo && o.Exact && field.Section == dataSection.String():
+			out.change(field, l[field], nil)
+		case f[field] == nil && was == nil && !mustGo:
 			out.Kept = append(out.Kept, field)
-		case base != nil && SameValue(l[field], b[field]):
+		case base != nil && base.Same(field, l[field]):
 			out.change(field, l[field], f[field])
 		default:
 			out.Drifts = append(out.Drifts, Drift{
-				Field: field, Base: b[field], File: f[field], Live: l[field],
-				Reverts: base != nil && SameValue(f[field], b[field]),
+				Field: field, Base: was, File: f[field], Live: l[field],
+				Reverts: base != nil && base.Same(field, f[field]),
 			})
-			if side == FileSide {
+			if o.Side == FileSide {
 				out.change(field, l[field], f[field])
 			}
 		}

@@ -10,9 +10,9 @@ import (
 // checkApply holds for all documents, also for those that no server would take.
 // A nil base is no record.
 func checkApply(t *testing.T, base, file, live types.Document) {
-	neither := types.Apply(base, file, live, types.NeitherSide)
-	forced := types.Apply(base, file, live, types.FileSide)
-	kept := types.Apply(base, file, live, types.LiveSide)
+	neither := apply(base, file, live, types.NeitherSide)
+	forced := apply(base, file, live, types.FileSide)
+	kept := apply(base, file, live, types.LiveSide)
 	b, f, l := types.Document{}.Fields(), file.Fields(), live.Fields()
 	if base != nil {
 		b = base.Fields()
@@ -65,7 +65,7 @@ func checkApply(t *testing.T, base, file, live types.Document) {
 			t.Errorf("%s is %v in spite of force, the file has %v", c.Field, c.From, c.To)
 		}
 	}
-	again := types.Apply(file, file, forced.Document, types.NeitherSide)
+	again := apply(file, file, forced.Document, types.NeitherSide)
 	if len(again.Changes)+len(again.Drifts) > 0 || !again.Document.Equal(forced.Document) {
 		t.Errorf("a second run does %s", told(again))
 	}
@@ -79,7 +79,7 @@ func TestApplyOverwritesNobodysChange(t *testing.T) {
 			base = nil // no record
 		}
 		checkApply(t, base, file, live)
-		a := types.Apply(base, file, live, types.NeitherSide)
+		a := apply(base, file, live, types.NeitherSide)
 		changes, drifts = changes+len(a.Changes), drifts+len(a.Drifts)
 	})
 	if changes == 0 || drifts == 0 {
@@ -91,7 +91,7 @@ func TestApplyOverwritesNobodysChange(t *testing.T) {
 func TestApplyOnItsOwnRecordNeedsNoForce(t *testing.T) {
 	drawn(t, func(t *testing.T, draw func() types.Document) {
 		first, second := draw(), draw()
-		a := types.Apply(first, second, first, types.NeitherSide)
+		a := apply(first, second, first, types.NeitherSide)
 		if len(a.Drifts) > 0 || !sameButRecord(a.Document, second) {
 			t.Errorf("got %s: %s", text(t, a.Document), told(a))
 		}

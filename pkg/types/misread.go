@@ -62,6 +62,20 @@ func misspelt(t reflect.Type, name string, letters int) bool {
 	})
 }
 
+// Nearest is the one of the names that was probably meant by what was typed: the
+// same but for case and two letters at most, fewer where it is short. It is empty
+// if there is none.
+func Nearest(typed string, names []string) string {
+	best, least := "", 3
+	for _, name := range names {
+		allowed := min(2, len(name)/4)
+		if d := distance(strings.ToLower(typed), strings.ToLower(name), allowed); d <= allowed && d < least {
+			best, least = name, d
+		}
+	}
+	return best
+}
+
 // fieldNames are the names on the wire, those of embedded structs included.
 func fieldNames(t reflect.Type) []string {
 	var names []string

@@ -57,8 +57,8 @@ func unshowable(s string) int {
 	return -1
 }
 
-// nameOf names a character for people.
-func nameOf(r rune) string {
+// runeName names a character for people.
+func runeName(r rune) string {
 	switch r {
 	case '\r':
 		return `a carriage return (\r)`

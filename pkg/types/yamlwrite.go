@@ -296,7 +296,7 @@ func (w *yamlWriter) comment(s string, indent int) {
 		return
 	}
 	r := []rune(s[at:min(at+4, len(s))])[0]
-	fmt.Fprintf(&w.out, "# in quotes because of %s on line %d of the value\n", nameOf(r), 1+strings.Count(s[:at], "\n"))
+	fmt.Fprintf(&w.out, "# in quotes because of %s on line %d of the value\n", runeName(r), 1+strings.Count(s[:at], "\n"))
 	w.indent(indent)
 }
 

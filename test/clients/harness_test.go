@@ -57,7 +57,11 @@ const kubectlRelease = "-ldflags=-X=k8s.io/component-base/version.gitVersion=v1.
 
 // build builds a program in a module's folder and returns its path.
 func build(dir, program string, flags ...string) (string, error) {
-	path := filepath.Join(binaries, filepath.Base(program))
+	return buildAs(filepath.Base(program), dir, program, flags...)
+}
+
+func buildAs(name, dir, program string, flags ...string) (string, error) {
+	path := filepath.Join(binaries, name)
 	cmd := exec.Command("go", append(append([]string{"build", "-o", path}, flags...), program)...)
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -8,14 +8,13 @@ import (
 
 	"example.com/cmctl/pkg/client"
 	"example.com/cmctl/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // checker finds what the server would refuse, or silently drop, and names the
 // lines.
 type checker struct {
 	Manifest
-	src   *Source
-	at    []string       // leads to the manifest inside the text
 	known types.Document // what the person was shown, nil if they wrote it all
 
 	faults []error
@@ -23,7 +22,7 @@ type checker struct {
 
 // fault is an error at a place of the manifest.
 func (c *checker) fault(path []string, format string, args ...any) error {
-	return &Fault{c.File, c.src.LineOf(slices.Concat(c.at, path)), fmt.Sprintf(format, args...)}
+	return &Fault{File: c.File, Line: c.doc.LineOf(slices.Concat(c.at, path)), Message: fmt.Sprintf(format, args...)}
 }
 
 // add notes a fault, unless it is about a part that the person was shown as it
@@ -52,14 +51,30 @@ func (c *checker) check() []error {
 	return nil
 }
 
+// otherKind tells whether the object says that it is no ConfigMap.
+func (c *checker) otherKind() bool {
+	return c.Kind() != "" && c.APIVersion() != "" && (c.Kind() != types.Kind || c.APIVersion() != types.APIVersion)
+}
+
+// title names an object of another kind: v1 Secret "s".
+func (c *checker) title() string {
+	title := c.APIVersion() + " " + c.Kind()
+	if c.Name() != "" {
+		title += fmt.Sprintf(" %q", c.Name())
+	}
+	return title
+}
+
 func (c *checker) kind() {
 	switch {
 	case c.Kind() == "":
 		c.add(nil, "no kind: a manifest begins with apiVersion: v1 and kind: ConfigMap")
 	case c.APIVersion() == "":
 		c.add(nil, "no apiVersion: a manifest begins with apiVersion: v1 and kind: ConfigMap")
-	case c.Kind() != "ConfigMap" || c.APIVersion() != "v1":
-		c.add([]string{"kind"}, "%s %s: cmctl writes ConfigMaps of v1 only", c.APIVersion(), c.Kind())
+	case c.otherKind():
+		fault := &Fault{File: c.File, Line: c.doc.LineOf(slices.Concat(c.at, []string{"kind"})), OtherKind: true,
+			Message: c.title() + ": cmctl writes ConfigMaps of v1 only"}
+		c.faults = append(c.faults, fault)
 	}
 }
 
@@ -67,8 +82,11 @@ func (c *checker) kind() {
 func (c *checker) values() {
 	for _, p := range c.Problems(true) {
 		message := p.Message
-		if typed := c.src.Typed(slices.Concat(c.at, p.Path)); typed != "" && strings.Contains(message, "must be a string") {
+		if typed := c.doc.Typed(slices.Concat(c.at, p.Path)); typed != "" && strings.Contains(message, "must be a string") {
 			message += fmt.Sprintf("; write it in quotes: %q", typed)
+			if c.known == nil {
+				message += ", or give --stringify"
+			}
 		}
 		c.add(p.Path, "%s", message)
 	}
@@ -76,7 +94,7 @@ func (c *checker) values() {
 	for _, field := range []string{"name", "namespace", "uid", "resourceVersion"} {
 		path := []string{"metadata", field}
 		if _, ok := meta[field].(string); !ok && meta[field] != nil {
-			c.add(path, "metadata.%s must be a string; write it in quotes: %q", field, c.src.Typed(slices.Concat(c.at, path)))
+			c.add(path, "metadata.%s must be a string; write it in quotes: %q", field, c.doc.Typed(slices.Concat(c.at, path)))
 		}
 	}
 	if _, ok := c.Document["immutable"].(bool); !ok && c.Document["immutable"] != nil {
@@ -96,19 +114,31 @@ var (
 func (c *checker) fields() {
 	for _, key := range sortedKeys(c.Document) {
 		if _, known := c.known[key]; !known && !slices.Contains(objectFields, key) {
-			c.add([]string{key}, "unknown field %q; does it belong under data?", key)
+			otherwise := "does it belong under data?"
+			if slices.Contains(metaFields, key) {
+				otherwise = "does it belong under metadata?"
+			}
+			c.add([]string{key}, "unknown field %q; %s", key, guess(key, objectFields, otherwise))
 		}
 	}
 	meta, _ := c.Document["metadata"].(map[string]any)
 	knownMeta, _ := c.known["metadata"].(map[string]any)
 	for _, key := range sortedKeys(meta) {
 		if _, known := knownMeta[key]; !known && !slices.Contains(metaFields, key) {
-			c.add([]string{"metadata", key}, "unknown field \"metadata.%s\"; the server would drop it", key)
+			c.add([]string{"metadata", key}, "unknown field \"metadata.%s\"; %s", key, guess(key, metaFields, "the server would drop it"))
 		}
 	}
 	if c.Name() == "" {
 		c.add([]string{"metadata"}, "metadata.name is missing")
 	}
+}
+
+// guess is the field that was probably meant, or what to say if none is close.
+func guess(key string, fields []string, otherwise string) string {
+	if near := types.Nearest(key, fields); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return otherwise
 }
 
 // rules runs Kubernetes' own validation before anything is sent.
@@ -123,6 +153,9 @@ func (c *checker) rules() {
 	}
 	cm.ManagedFields = nil // the server's, and dropped before sending
 	for _, e := range types.ValidateConfigMap(cm) {
+		if e.Type == field.ErrorTypeTooLong && (e.Field == "[]" || e.Field == "metadata.annotations") {
+			continue // of the whole: whoever sends it knows what makes it so large
+		}
 		path := strings.FieldsFunc(e.Field, func(r rune) bool { return r == '[' || r == ']' })
 		if len(path) > 0 {
 			path = append(strings.Split(path[0], "."), path[1:]...)

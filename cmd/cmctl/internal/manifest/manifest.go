@@ -2,7 +2,7 @@
 // standard input, YAML and JSON, several documents and Lists. What the server
 // would refuse, or drop without a word, is found here with its file and line.
 //
-//	found, faults := manifest.Read([]string{"cm.yaml"}, os.Stdin)
+//	found, faults := manifest.Read([]string{"cm.yaml"}, manifest.Options{Stdin: os.Stdin})
 package manifest
 
 import (
@@ -11,9 +11,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"example.com/cmctl/pkg/types"
@@ -23,89 +26,122 @@ import (
 type Manifest struct {
 	types.Document
 	File string
-	Line int // of its first line, from 1
+	Line int // of its first line, from 1; 0 if it was not read from a file
+
+	doc *parsed  // nil if it was not read from a file
+	at  []string // leads to it inside doc
 }
 
 // Where is the place as messages name it: cm.yaml:12.
-func (m Manifest) Where() string { return fmt.Sprintf("%s:%d", m.File, m.Line) }
+func (m Manifest) Where() string {
+	if m.Line == 0 {
+		return m.File
+	}
+	return fmt.Sprintf("%s:%d", m.File, m.Line)
+}
+
+// FaultAt is a problem of a manifest that was read, with its file and line.
+func (m Manifest) FaultAt(p types.Problem) *Fault {
+	return &Fault{File: m.File, Line: m.doc.LineOf(slices.Concat(m.at, p.Path)), Message: p.Message}
+}
 
 // Fault is something wrong in a file, with the line that holds it.
 type Fault struct {
 	File    string
 	Line    int
 	Message string
+	// OtherKind: the object is no ConfigMap. Nothing may be wrong with it.
+	OtherKind bool
 }
 
 func (e *Fault) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Message) }
 
-// Read reads every ConfigMap that the -f operands name: files, folders
-// (not what lies below them) or - for stdin. What is wrong is collected, so
-// that a person sees all of it at once.
-func Read(paths []string, stdin io.Reader) ([]Manifest, []error) {
-	var found []Manifest
-	var faults []error
+// HasOtherKinds tells whether one of the faults is an object of another kind.
+func HasOtherKinds(faults []error) bool {
+	return slices.ContainsFunc(faults, func(err error) bool {
+		var fault *Fault
+		return errors.As(err, &fault) && fault.OtherKind
+	})
+}
+
+// Options say how Read reads. The zero value is usable, without standard input.
+type Options struct {
+	Stdin io.Reader
+	// Recursive reads what lies below folders too.
+	Recursive bool
+	// Stringify takes values of data, labels and annotations that aren't strings
+	// as they were typed.
+	Stringify bool
+	// SkipOtherKinds passes over objects that are no ConfigMaps.
+	SkipOtherKinds bool
+	// Skipped is called with each object that was passed over, and why. Nil is
+	// fine.
+	Skipped func(what string)
+	// SkippedFile is called with each file of a folder that wasn't read, and why.
+	// Nil is fine.
+	SkippedFile func(what string)
+}
+
+// Read reads every ConfigMap that the -f operands name: files, folders,
+// patterns such as cm/*.yaml, or - for stdin. What is wrong is collected, so that
+// a person sees all of it at once.
+func Read(paths []string, o Options) (found []Manifest, faults []error) {
 	for _, path := range paths {
-		files, err := manifestFiles(path)
-		if err != nil {
-			faults = append(faults, err)
-			continue
-		}
-		before := len(found) + len(faults)
-		for _, file := range files {
-			text, err := readSource(file, stdin)
-			if err != nil {
-				faults = append(faults, err)
-				continue
+		files, errs := o.files(path)
+		faults = append(faults, errs...)
+		read := len(errs)
+		for _, p := range o.parsers(files) {
+			for _, what := range p.skipped {
+				if o.Skipped != nil {
+					o.Skipped(what)
+				}
 			}
-			ms, errs := Parse(file, text, nil)
-			found, faults = append(found, ms...), append(faults, errs...)
+			found, faults = append(found, p.found...), append(faults, p.faults...)
+			read += len(p.found) + len(p.faults)
 		}
-		if len(found)+len(faults) == before {
+		if read == 0 {
 			faults = append(faults, fmt.Errorf("%s holds no ConfigMap", display(path)))
 		}
 	}
 	return found, faults
 }
 
-func manifestFiles(path string) ([]string, error) {
-	if path == "-" {
-		return []string{path}, nil
+// parsers are the files taken apart, several at once.
+func (o Options) parsers(files []string) []*parser {
+	all := make([]*parser, len(files))
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(len(files), runtime.GOMAXPROCS(0)) {
+		workers.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(files); i = int(next.Add(1)) - 1 {
+				p := &parser{Options: o, file: display(files[i])}
+				if text, err := o.text(files[i]); err != nil {
+					p.faults = append(p.faults, err)
+				} else {
+					p.parse(text)
+				}
+				all[i] = p
+			}
+		})
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, FileError(path, err)
-	}
-	if !info.IsDir() {
-		return []string{path}, nil
-	}
-	entries, err := os.ReadDir(path)
-	if err != nil {
-		return nil, FileError(path, err)
-	}
-	var files []string
-	for _, e := range entries {
-		ext := strings.ToLower(filepath.Ext(e.Name()))
-		if !strings.HasPrefix(e.Name(), ".") && (ext == ".yaml" || ext == ".yml" || ext == ".json") {
-			files = append(files, filepath.Join(path, e.Name()))
-		}
-	}
-	if len(files) == 0 {
-		return nil, fmt.Errorf("the folder %s holds no manifest: no file in it ends in .yaml, .yml or .json", path)
-	}
-	return files, nil
+	workers.Wait()
+	return all
 }
 
-func readSource(path string, stdin io.Reader) ([]byte, error) {
-	if path == "-" {
-		text, err := io.ReadAll(stdin)
+func (o Options) text(path string) ([]byte, error) {
+	if path != "-" {
+		text, err := os.ReadFile(path)
 		if err != nil {
-			return nil, fmt.Errorf("standard input: %w", err)
+			return nil, FileError(path, err)
 		}
 		return text, nil
 	}
-	text, err := os.ReadFile(path)
+	if o.Stdin == nil {
+		return nil, errors.New("standard input can't be read here")
+	}
+	text, err := io.ReadAll(o.Stdin)
 	if err != nil {
-		return nil, FileError(path, err)
+		return nil, fmt.Errorf("standard input: %w", err)
 	}
 	return text, nil
 }
@@ -131,52 +167,79 @@ func display(path string) string {
 // documents, Lists. Fields that this release doesn't know are refused, for a
 // misspelt one would be dropped by the server; those that known has are kept.
 func Parse(file string, text []byte, known types.Document) (found []Manifest, faults []error) {
-	file = display(file)
-	if !utf8.Valid(text) {
-		return nil, []error{fmt.Errorf("%s is not UTF-8 text", file)}
-	}
-	for _, d := range Split(text) {
-		docs, err := parseDocuments(d.Text)
-		if err != nil {
-			faults = append(faults, yamlFault(file, err, d.Line))
-			continue
-		}
-		for _, doc := range docs {
-			ms, errs := manifestsIn(file, doc, &Source{Text: d.Text, Begin: d.Line}, known)
-			found, faults = append(found, ms...), append(faults, errs...)
-		}
-	}
-	return found, faults
+	p := parser{file: display(file), known: known}
+	p.parse(text)
+	return p.found, p.faults
 }
 
-// manifestsIn is the manifest that a document is, or those in a List.
-func manifestsIn(file string, doc types.Document, src *Source, known types.Document) (found []Manifest, faults []error) {
-	items := []types.Document{doc}
-	isList := strings.HasSuffix(doc.Kind(), "List")
-	if isList {
-		var err error
-		if items, err = listItems(doc); err != nil {
-			return nil, []error{&Fault{file, src.Begin, err.Error()}}
+// parser takes one text apart.
+type parser struct {
+	Options
+	file  string
+	known types.Document // what the person was shown, nil if they wrote it all
+
+	found   []Manifest
+	faults  []error
+	skipped []string // what Options.Skipped is to be told
+}
+
+func (p *parser) parse(text []byte) {
+	if !utf8.Valid(text) {
+		p.faults = append(p.faults, fmt.Errorf("%s is not UTF-8 text", p.file))
+		return
+	}
+	for _, d := range Split(text) {
+		docs, err := parseDocuments(d)
+		if err != nil {
+			p.faults = append(p.faults, yamlFault(p.file, err, d.Line))
 		}
+		for _, doc := range docs {
+			p.document(doc)
+		}
+	}
+}
+
+// document takes the manifest that a document is, or those in a List.
+func (p *parser) document(doc parsed) {
+	if !strings.HasSuffix(doc.Kind(), "List") {
+		p.object(doc.Document, &doc, nil)
+		return
+	}
+	items, err := listItems(doc.Document)
+	if err != nil {
+		p.faults = append(p.faults, &Fault{File: p.file, Line: doc.Begin, Message: err.Error()})
 	}
 	for i, item := range items {
-		c := checker{Manifest: Manifest{Document: item, File: file}, src: src, known: known}
-		if isList {
-			c.at = []string{"items", strconv.Itoa(i)}
-		}
-		c.Line = src.LineOf(c.at)
-		if errs := c.check(); len(errs) > 0 {
-			faults = append(faults, errs...)
-			continue
-		}
-		found = append(found, c.Manifest)
+		p.object(item, &doc, []string{"items", strconv.Itoa(i)})
 	}
-	return found, faults
+}
+
+// object takes what stands at a place of a document.
+func (p *parser) object(item types.Document, doc *parsed, at []string) {
+	c := checker{Manifest: Manifest{Document: item, File: p.file, doc: doc, at: at}, known: p.known}
+	c.Line = doc.LineOf(at)
+	if p.SkipOtherKinds && c.otherKind() {
+		if p.Skipped != nil {
+			p.skipped = append(p.skipped, fmt.Sprintf("%s: %s passed over: it is no ConfigMap", c.Where(), c.title()))
+		}
+		return
+	}
+	if p.Stringify {
+		c.stringify()
+	}
+	if errs := c.check(); len(errs) > 0 {
+		p.faults = append(p.faults, errs...)
+		return
+	}
+	p.found = append(p.found, c.Manifest)
 }
 
 func listItems(list types.Document) ([]types.Document, error) {
 	raw, ok := list["items"].([]any)
-	if !ok {
+	if !ok && list["items"] != nil {
+		return nil, fmt.Errorf("the items of the %s are no list", list.Kind())
+	}
+	if _, there := list["items"]; !there {
 		return nil, fmt.Errorf("%s has no items", list.Kind())
 	}
 	items := make([]types.Document, 0, len(raw))

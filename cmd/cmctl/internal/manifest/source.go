@@ -17,6 +17,9 @@ type Source struct {
 
 // LineOf is the line of the deepest part of the path that the text has.
 func (s *Source) LineOf(path []string) int {
+	if len(path) == 0 {
+		return s.Begin // without parsing the text once more
+	}
 	if n := s.node(path); n != nil && n.Line > 0 {
 		return n.Line
 	}
@@ -25,7 +28,7 @@ func (s *Source) LineOf(path []string) int {
 
 // Typed is the scalar at the path as it was typed: 0755, yes, 1e3.
 func (s *Source) Typed(path []string) string {
-	n := s.node(path)
+	n := target(s.node(path))
 	if n == nil || n.Kind != yamlv3.ScalarNode {
 		return ""
 	}
@@ -53,21 +56,47 @@ func (s *Source) node(path []string) *yamlv3.Node {
 	return at
 }
 
+// childOf is an entry of a map, those that it merges included, or an item of a
+// list.
 func childOf(n *yamlv3.Node, part string) *yamlv3.Node {
-	if n == nil {
+	if n = target(n); n == nil {
 		return nil
 	}
 	switch n.Kind {
 	case yamlv3.MappingNode:
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			if n.Content[i].Value == part {
-				return n.Content[i+1]
-			}
-		}
+		return entryOf(n, part)
 	case yamlv3.SequenceNode:
 		if i, err := strconv.Atoi(part); err == nil && i >= 0 && i < len(n.Content) {
 			return n.Content[i]
 		}
 	}
 	return nil
+}
+
+func entryOf(n *yamlv3.Node, key string) *yamlv3.Node {
+	var merged []*yamlv3.Node
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		switch name, value := target(n.Content[i]), n.Content[i+1]; {
+		case name.Value == "<<" && target(value).Kind == yamlv3.SequenceNode:
+			merged = append(merged, target(value).Content...)
+		case name.Value == "<<":
+			merged = append(merged, value)
+		case name.Value == key:
+			return value
+		}
+	}
+	for _, m := range merged {
+		if found := childOf(m, key); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// target is what an alias stands for.
+func target(n *yamlv3.Node) *yamlv3.Node {
+	if n != nil && n.Kind == yamlv3.AliasNode {
+		return n.Alias
+	}
+	return n
 }

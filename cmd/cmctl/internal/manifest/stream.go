@@ -84,30 +84,40 @@ func firstLine(text []byte, line int) int {
 	return line
 }
 
+// parsed is a document with the text that it came from.
+type parsed struct {
+	types.Document
+	Source
+	json bool // its values are as they were typed
+}
+
 // parseDocuments decodes one YAML document, or the JSON values one after the
 // other that stand in its place; none if there is nothing in it. JSON is read as
 // what it is: as YAML its strings would mean something else (U+2028 breaks a
 // line there, \/ is unknown). A key given twice is an error.
-func parseDocuments(text []byte) ([]types.Document, error) {
-	if start := bytes.TrimLeft(text, " \t\r\n"); len(start) > 0 && start[0] == '{' {
-		if docs, err := parseJSON(start); err == nil || errors.As(err, new(*repeatedKeyError)) {
+func parseDocuments(part Part) ([]parsed, error) {
+	if start := bytes.TrimLeft(part.Text, " \t\r\n"); len(start) > 0 && start[0] == '{' {
+		if docs, err := parseJSON(part.Text); err == nil || errors.As(err, new(*repeatedKeyError)) {
 			return docs, err
 		}
 		// A YAML flow map, or broken: YAML's parser tells the line.
 	}
-	doc, err := ParseYAML(text)
+	doc, err := ParseYAML(part.Text)
 	if doc == nil {
 		return nil, err
 	}
-	return []types.Document{doc}, nil
+	return []parsed{{Document: doc, Source: Source{Text: part.Text, Begin: part.Line}}}, nil
 }
 
 // repeatedKeyError is a key that a JSON object has twice.
-type repeatedKeyError struct{ message string }
+type repeatedKeyError struct {
+	line    int // where the object begins
+	message string
+}
 
 func (e *repeatedKeyError) Error() string { return e.message }
 
-func parseJSON(text []byte) (docs []types.Document, err error) {
+func parseJSON(text []byte) (docs []parsed, err error) {
 	for dec := json.NewDecoder(bytes.NewReader(text)); ; {
 		var raw json.RawMessage
 		switch err := dec.Decode(&raw); {
@@ -116,19 +126,21 @@ func parseJSON(text []byte) (docs []types.Document, err error) {
 		case err != nil:
 			return nil, err
 		}
+		before := bytes.Count(text[:dec.InputOffset()-int64(len(raw))], []byte("\n"))
 		var strict map[string]any
 		repeated, err := kjson.UnmarshalStrict(raw, &strict)
 		if err != nil {
 			return nil, err
 		}
 		if len(repeated) > 0 {
-			return nil, &repeatedKeyError{repeated[0].Error()}
+			return nil, &repeatedKeyError{before + 1, repeated[0].Error()}
 		}
 		doc, err := types.ParseDocument(raw)
 		if err != nil {
 			return nil, err
 		}
-		docs = append(docs, doc)
+		alone := append(bytes.Repeat([]byte("\n"), before), raw...)
+		docs = append(docs, parsed{Document: doc, Source: Source{Text: alone, Begin: before + 1}, json: true})
 	}
 }
 
@@ -151,8 +163,9 @@ func ParseYAML(text []byte) (types.Document, error) {
 // yamlFault takes the line out of an error of types.YAMLToJSON; a fault without
 // a line is put where the document begins.
 func yamlFault(file string, err error, begin int) *Fault {
-	if errors.As(err, new(*repeatedKeyError)) {
-		return &Fault{file, begin, err.Error()}
+	var repeated *repeatedKeyError
+	if errors.As(err, &repeated) {
+		return &Fault{File: file, Line: repeated.line, Message: err.Error()}
 	}
 	line, text := begin, err.Error()
 	if rest, ok := strings.CutPrefix(text, "line "); ok {
@@ -162,5 +175,5 @@ func yamlFault(file string, err error, begin int) *Fault {
 			}
 		}
 	}
-	return &Fault{file, line, "not valid YAML: " + text}
+	return &Fault{File: file, Line: line, Message: "not valid YAML: " + text}
 }

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"example.com/cmctl/pkg/retry"
+	"example.com/cmctl/pkg/types"
+)
+
+// errDisagree ends the loop when a person must decide.
+var errDisagree = errors.New("the file and the live object disagree")
+
+// write stores what the application makes of the object, computed anew for each
+// fresh copy, and returns the last plan and the object as it is now.
+func (a *application) write(ctx context.Context) (plan, types.Document, error) {
+	var p plan
+	target := a.seen.of(a.m, a.object())
+	if a.serverSide {
+		target = serverTarget{a.object(), a, &p}
+	}
+	res, err := retry.Upsert(ctx, target,
+		func(context.Context) (types.Document, error) {
+			if p.live != nil {
+				a.note("%s: %q was deleted meanwhile, and is created anew", a.m.Where(), a.m.Name())
+			}
+			var err error
+			p, err = a.fresh()
+			return p.written(), err
+		},
+		func(_ context.Context, live types.Document) (types.Document, error) {
+			var err error
+			p, err = a.onto(live)
+			switch {
+			case err != nil:
+				return nil, err
+			case p.open:
+				return nil, errDisagree
+			case p.idle:
+				return nil, retry.ErrUnchanged
+			}
+			return p.written(), nil
+		}, a.options())
+	var refused *contestedError
+	switch {
+	case a.landedAndGone(err):
+		return p, nil, nil
+	case err != nil && !unknownOutcome(err) && errors.Is(err, errDisagree):
+		return p, nil, a.conflict(ctx, p)
+	case err != nil && !unknownOutcome(err) && errors.As(err, &refused):
+		return p, nil, a.contested(p, refused)
+	}
+	return p, res.Object, err
+}
+
+// preview shows what a write would store. It reads only.
+func (a *application) preview(ctx context.Context) (plan, types.Document, error) {
+	p, err := a.plan(ctx)
+	if err == nil && p.open {
+		err = a.conflict(ctx, p)
+	}
+	return p, p.next, err
+}
+
+// rehearse lets the server check a write that it doesn't store.
+func (a *application) rehearse(ctx context.Context) (plan, types.Document, error) {
+	p, doc, err := a.write(ctx)
+	if err == nil {
+		err = a.checkUnstored(ctx, a.conn, a.object(), p.live)
+	}
+	return p, doc, err
+}

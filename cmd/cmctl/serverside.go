@@ -1,0 +1,230 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"slices"
+
+	"example.com/cmctl/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// appliedBy is the annotation with the record of what a field manager applied
+// through the server. A manager's name that no annotation can carry is there by
+// its digest.
+func appliedBy(manager string) types.Field {
+	f := annotation(types.AppliedBy + manager)
+	if len(validation.IsQualifiedName(f.Key)) > 0 {
+		sum := sha256.Sum256([]byte(manager))
+		f.Key = types.AppliedBy + hex.EncodeToString(sum[:8])
+	}
+	return f
+}
+
+// serverPlan is what is sent for a server-side apply.
+type serverPlan struct {
+	body types.Document // the file as it is to be applied, with its record
+	take bool           // the fields of other managers too
+	// upgraded is live with what our manager wrote itself counted as applied; nil
+	// if there is nothing of that kind. Without it, the server would keep a key
+	// that the file no longer has for that other self of ours.
+	upgraded  types.Document
+	contested []types.Drift // fields that other managers own
+	shared    []types.Field // kept although the file no longer has them: others own them too
+}
+
+// serverFresh is the plan where there is no object.
+func (a *application) serverFresh() (plan, error) {
+	body, err := a.serverBody(nil)
+	return plan{next: body, server: &serverPlan{body: body, take: a.takes()}}, err
+}
+
+// serverBody is the file with our bookkeeping.
+func (a *application) serverBody(live types.Document) (types.Document, error) {
+	body := a.file.Clone()
+	a.set.claim(body)
+	if live != nil {
+		body.SetMeta("uid", live.UID())
+		body.SetMeta("resourceVersion", live.ResourceVersion())
+		if a.set == nil {
+			// What we don't send we would give up: it stays in its set.
+			for f, v := range live.Fields() {
+				if (f == setLabel || f == setMember || f == setNamespaces) && ownersOf(live, f, a.conn.manager).Ours {
+					body.Set(f, v)
+				}
+			}
+		}
+	}
+	body.Set(appliedBy(a.conn.manager), a.record.digests)
+	if annotationSize(body) > maxAnnotations {
+		return nil, a.tooBig(body)
+	}
+	return body, nil
+}
+
+func (a *application) takes() bool { return a.force || a.forceConflicts }
+
+// serverOnto is the plan for that copy of the object.
+func (a *application) serverOnto(live types.Document) (plan, error) {
+	manager := a.conn.manager
+	owned := live
+	upgraded := upgrade(live, manager)
+	if upgraded != nil {
+		owned = upgraded
+	}
+	owners := func(f types.Field) types.Owners { return ownersOf(owned, f, manager) }
+	base := serverRecordIn(live, manager)
+	out := types.ApplyByServer(base, a.file, live, owners, types.ServerApplyOptions{Side: a.side(), TakeContested: a.forceConflicts})
+	out.Drifts = append(out.Drifts, lostItems(base, a.file, owned, manager)...)
+	body, err := a.serverBody(live)
+	if err != nil {
+		return plan{}, err
+	}
+	p := plan{
+		live: live, next: out.Document, changes: out.Changes, drifts: out.Drifts, kept: out.Kept, adopted: base == nil,
+		open:   a.side() == types.NeitherSide && (len(out.Drifts) > 0 || len(out.Contested) > 0 && !a.takes()),
+		server: &serverPlan{body: body, take: a.takes(), upgraded: upgraded, contested: out.Contested},
+	}
+	for _, f := range out.Kept {
+		if owners(f).Ours {
+			p.server.shared = append(p.server.shared, f)
+		}
+	}
+	if a.keep {
+		for _, d := range append(out.Drifts, out.Contested...) {
+			body.Set(d.Field, d.Live)
+		}
+	}
+	for f, v := range body.Fields() {
+		if f.Bookkeeping() {
+			p.next.Set(f, v)
+		}
+	}
+	if upgraded != nil {
+		p.next.Set(lastApplied, nil)
+		p.next.Set(lastAppliedDigest, nil)
+	}
+	p.idle = upgraded == nil && len(types.Diff(live, p.next)) == 0 && ownsExactly(owners, body, live)
+	return p, nil
+}
+
+// lostItems finds the lists of metadata from which the server would drop items that
+// our manager applied, though they are not what the record says: it merges them
+// item by item.
+func lostItems(base types.Base, file, live types.Document, manager string) (drifts []types.Drift) {
+	f, l := file.Fields(), live.Fields()
+	for field, value := range l {
+		list, ok := value.([]any)
+		if !ok || field.Section != "metadata" {
+			continue
+		}
+		wanted, _ := f[field].([]any)
+		var ours []any
+		lost := false
+		for _, item := range list {
+			if ownsItem(live, field, item, manager) {
+				ours = append(ours, item)
+				lost = lost || !slices.ContainsFunc(wanted, func(w any) bool { return itemKey(w) == itemKey(item) })
+			}
+		}
+		if !lost || base != nil && base.Same(field, ours) {
+			continue
+		}
+		drift := types.Drift{Field: field, File: f[field], Live: value}
+		if base != nil {
+			drift.Base = base.Value(field)
+		}
+		drifts = append(drifts, drift)
+	}
+	return drifts
+}
+
+// ownsExactly tells whether our manager has applied what the body has, and
+// nothing else.
+func ownsExactly(owners func(types.Field) types.Owners, body, live types.Document) bool {
+	fields := body.Fields()
+	for f := range fields {
+		if !owners(f).Ours {
+			return false
+		}
+	}
+	for f := range live.Fields() {
+		if fields[f] == nil && owners(f).Ours {
+			return false
+		}
+	}
+	return true
+}
+
+// serverRecordIn is what our manager applied last, through the server or, where
+// that came last, by writing.
+func serverRecordIn(live types.Document, manager string) types.Base {
+	if wroteRecord(live, manager) {
+		return recordIn(live, manager)
+	}
+	text, ok := live.Annotation(appliedBy(manager).Key)
+	if !ok {
+		return nil
+	}
+	base, err := types.ParseDigests(text)
+	if err != nil {
+		return nil
+	}
+	return base
+}
+
+// wroteRecord tells whether the record of an apply that was no server-side one is
+// there and our manager's.
+func wroteRecord(live types.Document, manager string) bool {
+	for _, f := range []types.Field{lastApplied, lastAppliedDigest} {
+		if _, ok := live.Annotation(f.Key); !ok {
+			continue
+		}
+		for _, e := range managedFields(live) {
+			if e.is(manager, opUpdate) && owns(e.fields(), f) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// upgrade counts what our manager wrote in an apply that was no server-side one
+// as applied by it: nil if there is no such apply.
+func upgrade(live types.Document, manager string) types.Document {
+	if !wroteRecord(live, manager) {
+		return nil
+	}
+	next := live.Clone()
+	var rest []any
+	ours := map[string]any{"manager": manager, "operation": opApply, "apiVersion": types.APIVersion, "fieldsType": "FieldsV1"}
+	set, newest := map[string]any{}, ""
+	for _, e := range managedFields(next) {
+		if !e.is(manager, opApply) && !e.is(manager, opUpdate) {
+			rest = append(rest, map[string]any(e))
+			continue
+		}
+		set = union(set, e.fields())
+		when, _ := e["time"].(string)
+		newest = max(newest, when)
+	}
+	ours["fieldsV1"] = set
+	if newest != "" {
+		ours["time"] = newest
+	}
+	next.SetMeta("managedFields", append(rest, ours))
+	return next
+}
+
+// union puts two field sets together.
+func union(a, b map[string]any) map[string]any {
+	out := map[string]any{}
+	maps.Copy(out, a)
+	for k, v := range b {
+		left, _ := out[k].(map[string]any)
+		right, _ := v.(map[string]any)
+		out[k] = union(left, right)
+	}
+	return out
+}

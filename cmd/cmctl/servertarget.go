@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"example.com/cmctl/pkg/client"
+	"example.com/cmctl/pkg/retry"
+	"example.com/cmctl/pkg/types"
+)
+
+// serverTarget is the object as the loop writes it by server-side apply: p is the
+// plan that its body comes from.
+type serverTarget struct {
+	*liveObject
+	a *application
+	p *plan
+}
+
+// contestedError is a server's refusal to take fields from other managers. It is
+// no Conflict of versions, after which a fresh copy would help.
+type contestedError struct{ fields []client.ManagerConflict }
+
+func (e *contestedError) Error() string { return "other field managers own what the file sets" }
+
+// Put applies on the version that the body carries.
+func (t serverTarget) Put(ctx context.Context, body types.Document, id retry.WriteID) (types.Document, error) {
+	take := t.p.server.take
+	if up := t.p.server.upgraded; up != nil {
+		if t.a.conn.dry {
+			take = true // it isn't stored, and the server sees our other self as another
+		} else {
+			// Not under the write's own id: this is not yet what was to be written.
+			got, err := t.liveObject.Put(ctx, up, "")
+			if err != nil {
+				return nil, err
+			}
+			body = body.Clone()
+			body.SetMeta("resourceVersion", got.ResourceVersion())
+		}
+	}
+	got, _, err := t.liveObject.Apply(ctx, body, client.PatchOptions{Force: take}, id)
+	return got, asContested(err)
+}
+
+// Create applies where nothing is. There is no way to say so to the server: if
+// somebody else was faster, it merges, and that is told.
+func (t serverTarget) Create(ctx context.Context, body types.Document, id retry.WriteID) (types.Document, error) {
+	got, created, err := t.liveObject.Apply(ctx, body, client.PatchOptions{Force: t.p.server.take}, id)
+	if err == nil && !created {
+		t.a.note("%s: somebody created %q at the same moment; what the file says was applied to that object", t.a.m.Where(), t.a.m.Name())
+	}
+	return got, asContested(err)
+}
+
+// asContested tells a refusal for other managers' sake from a Conflict of versions.
+func asContested(err error) error {
+	if fields := client.ManagerConflicts(err); len(fields) > 0 {
+		return &contestedError{fields}
+	}
+	return err
+}
+
+// contested is the error of a plan that would take fields from other managers:
+// what they are, whose, and what can be done.
+func (a *application) contested(p plan, refused *contestedError) error {
+	c := a.conflictOn("other field managers own what the file sets; nothing was written",
+		"take the fields over with --force-conflicts, leave them to their managers by removing them from the file, or share them by giving them the live values (--keep)")
+	if p.server.contested == nil && refused != nil {
+		for _, f := range refused.fields {
+			c.add(a.fieldNamed(f.Field), sideValue{"server", f.Message, ""})
+		}
+		return c
+	}
+	a.addContested(c, p)
+	return c
+}
+
+func (a *application) addContested(c *conflictError, p plan) {
+	for _, d := range firstOf(p.server.contested) {
+		c.add(d.Field, sideValue{"file", d.File, ""}, sideValue{"live", d.Live, managersOf(p.live, d.Field, a.conn.manager)})
+	}
+}
+
+// fieldNamed finds the field that a server names: .data.mode.
+func (a *application) fieldNamed(path string) types.Field {
+	for f := range a.file.Fields() {
+		if path == "."+f.Section+"."+f.Key || f.Section == "data" && path == ".binaryData."+f.Key {
+			return f
+		}
+	}
+	return types.Field{Key: strings.TrimPrefix(path, ".")}
+}
