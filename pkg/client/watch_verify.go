@@ -28,6 +28,11 @@ const metadataList = "application/json;as=PartialObjectMetadataList;g=meta.k8s.i
 // exactly as it was at that version, and if that is what is known, uid by uid
 // and version by version, then whatever follows is right.
 func (f *follower) verify(ctx context.Context) error {
+	if f.version == "0" {
+		// A store to which nothing was ever written. A watch from there begins
+		// with all that there is by now.
+		return nil
+	}
 	theirs, err := f.maps.versionsAt(ctx, f.ListOptions, f.version)
 	if err != nil {
 		if unknownVersion(err) {
