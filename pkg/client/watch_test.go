@@ -210,6 +210,22 @@ func TestAWatchNoticesThatTheStoreIsAnother(t *testing.T) {
 	}
 }
 
+func TestAWatchOfNothingNoticesThatTheStoreIsAnother(t *testing.T) {
+	first, second := inMemory(t, 100), inMemory(t, 100)
+	api := newFlaky(first)
+	old, now := writer{t, mapsOf(t, first)}, writer{t, mapsOf(t, second)}
+	f := follow(t, mapsOf(t, api), client.WatchOptions{})
+	f.expect("SYNCED")
+	old.set("a", "1")
+	old.delete("a")
+	f.expect("ADDED a 1", "DELETED a 1 was 1")
+	api.leave()
+	now.set("b", "1")
+	now.set("b", "2")
+	api.come(second)
+	f.expect("ADDED b 2 relisted")
+}
+
 // The store may be replaced at the very moment between two requests.
 func TestAWatchNoticesAStoreThatIsReplacedBetweenTheListAndTheWatch(t *testing.T) {
 	first, second := inMemory(t, 500), inMemory(t, 1)
@@ -243,7 +259,11 @@ func TestAWatchThatGoesOnReadsNoData(t *testing.T) {
 	f.expect("MODIFIED a 2 was 1")
 	api.end(errCut)
 	w.set("a", "3")
-	f.expect("MODIFIED a 3 was 2")
+	w.delete("a")
+	f.expect("MODIFIED a 3 was 2", "DELETED a 3 was 3")
+	api.end(errCut)
+	w.set("a", "4")
+	f.expect("ADDED a 4")
 	lists := api.seen("GET") - api.seen("watch=true") - api.seen("resourceVersionMatch=Exact")
 	if lists != 1 {
 		t.Errorf("%d lists, want the first alone", lists)
