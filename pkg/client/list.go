@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,20 +31,9 @@ type List struct {
 type ListOptions struct {
 	// LabelSelector is a selector as Kubernetes writes it: "tier=web,!old".
 	LabelSelector string
-	// FieldSelector is a selector of fields: "metadata.name=flags".
+	// FieldSelector selects by metadata.name and metadata.namespace, the fields
+	// that servers know for ConfigMaps: "metadata.name!=flags".
 	FieldSelector string
-}
-
-// query is what chooses the objects, in a list and in a watch.
-func (o ListOptions) query() url.Values {
-	q := url.Values{}
-	if o.LabelSelector != "" {
-		q.Set("labelSelector", o.LabelSelector)
-	}
-	if o.FieldSelector != "" {
-		q.Set("fieldSelector", o.FieldSelector)
-	}
-	return q
 }
 
 // List reads the whole collection, page by page, as it was at one version: if
@@ -84,8 +72,13 @@ func (m *ConfigMaps) pages(ctx context.Context, k call, o ListOptions) (*List, e
 	all := &List{}
 	token, size := "", pageSize
 	for {
-		k.query = o.query()
-		k.query.Set("limit", strconv.Itoa(size))
+		k.query = url.Values{"limit": {strconv.Itoa(size)}}
+		if o.LabelSelector != "" {
+			k.query.Set("labelSelector", o.LabelSelector)
+		}
+		if o.FieldSelector != "" {
+			k.query.Set("fieldSelector", o.FieldSelector)
+		}
 		if token != "" {
 			k.query.Set("continue", token)
 		}
@@ -124,21 +117,8 @@ func (p page) Continue() string {
 
 // parsePage reads a ConfigMapList; ok is false if the body is anything else.
 func parsePage(body []byte) (p page, ok bool) {
-	if p, ok = parseItems(body, types.ListKind); !ok {
-		return page{}, false
-	}
-	for _, item := range p.items {
-		// The items of a list lack what the list's own kind implies.
-		item["apiVersion"], item["kind"] = types.APIVersion, types.Kind
-	}
-	return p, true
-}
-
-// parseItems takes a list of one of those kinds apart; ok is false if the body
-// is anything else.
-func parseItems(body []byte, kinds ...string) (p page, ok bool) {
 	doc, err := types.ParseDocument(body)
-	if err != nil || !slices.Contains(kinds, doc.Kind()) {
+	if err != nil || doc.Kind() != types.ListKind {
 		return page{}, false
 	}
 	p.doc = doc
@@ -151,6 +131,8 @@ func parseItems(body []byte, kinds ...string) (p page, ok bool) {
 		if !isObject {
 			return page{}, false
 		}
+		// The items of a list lack what the list's own kind implies.
+		item["apiVersion"], item["kind"] = types.APIVersion, types.Kind
 		p.items = append(p.items, item)
 	}
 	return p, true

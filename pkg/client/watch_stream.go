@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -48,12 +49,24 @@ func (m *ConfigMaps) openWatch(ctx context.Context, o ListOptions, version strin
 	}
 	k.object = "the changes of " + k.object
 	k.limit = objectLimit
-	k.query = o.query()
+	k.query = o.selectors()
 	k.query.Set("watch", "true")
 	k.query.Set("allowWatchBookmarks", "true")
 	k.query.Set("resourceVersion", version)
 	k.query.Set("timeoutSeconds", strconv.Itoa(minWatchSeconds+rand.IntN(maxWatchSeconds-minWatchSeconds)))
 	return m.client.stream(ctx, k, idle)
+}
+
+// selectors are the parameters that choose the objects.
+func (o ListOptions) selectors() url.Values {
+	q := url.Values{}
+	if o.LabelSelector != "" {
+		q.Set("labelSelector", o.LabelSelector)
+	}
+	if o.FieldSelector != "" {
+		q.Set("fieldSelector", o.FieldSelector)
+	}
+	return q
 }
 
 // stream makes a call whose answer has no end to wait for. The time that a call

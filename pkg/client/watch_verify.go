@@ -2,14 +2,14 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"example.com/cmctl/pkg/types"
 )
 
 // errOtherStore says that the server does not have the state that is known.
@@ -81,7 +81,7 @@ func (m *ConfigMaps) versionsAt(ctx context.Context, o ListOptions, version stri
 	k.accept = metadataList
 	all := map[objectKey]identity{}
 	for token := ""; ; {
-		k.query = o.query()
+		k.query = o.selectors()
 		k.query.Set("limit", strconv.Itoa(pageSize))
 		if token == "" {
 			k.query.Set("resourceVersion", version)
@@ -93,14 +93,14 @@ func (m *ConfigMaps) versionsAt(ctx context.Context, o ListOptions, version stri
 		if err != nil {
 			return nil, err
 		}
-		page, ok := parseItems(a.body, "PartialObjectMetadataList", types.ListKind)
-		if !ok || token != "" && page.Continue() == token {
+		page := metav1.PartialObjectMetadataList{}
+		if json.Unmarshal(a.body, &page) != nil || !strings.HasSuffix(page.Kind, "List") || token != "" && page.Continue == token {
 			return nil, m.client.notTheObject(k, a)
 		}
-		for _, d := range page.items {
-			all[keyOf(d)] = identity{d.UID(), d.ResourceVersion()}
+		for _, i := range page.Items {
+			all[objectKey{i.Namespace, i.Name}] = identity{string(i.UID), i.ResourceVersion}
 		}
-		if token = page.Continue(); token == "" {
+		if token = page.Continue; token == "" {
 			return all, nil
 		}
 	}
