@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"example.com/cmctl/cmd/cmctl/internal/output"
 	"example.com/cmctl/pkg/client"
 	"example.com/cmctl/pkg/retry"
 	"github.com/spf13/pflag"
@@ -36,7 +38,7 @@ func newFactory(s streams, i *interrupts) *factory {
 // settingNames are the global flags that may also stand in CMCTL_ variables and
 // in the configuration file.
 var settingNames = []string{"server", "namespace", "max-attempts", "request-timeout", "field-manager",
-	"token", "certificate-authority", "insecure-skip-tls-verify", "kubeconfig", "context", "editor"}
+	"token", "certificate-authority", "insecure-skip-tls-verify", "kubeconfig", "context", "editor", "color"}
 
 func (f *factory) addFlags(flags *pflag.FlagSet) {
 	f.flags = flags
@@ -51,6 +53,7 @@ func (f *factory) addFlags(flags *pflag.FlagSet) {
 	flags.String("kubeconfig", "", "kubeconfig `file` that names the server and the credentials")
 	flags.String("context", "", "context of the kubeconfig to use")
 	flags.String("config", "", "settings `file` (default cmctl/config.yaml in your configuration folder)")
+	flags.String("color", "auto", "`when` to use colours: auto (on a terminal, unless NO_COLOR is set), always or never")
 	flags.IntP("verbose", "v", 0, "show the requests on stderr (1 and above), without their contents")
 	flags.Lookup("verbose").NoOptDefVal = "1"
 }
@@ -101,6 +104,9 @@ func (f *factory) checkSettings() error {
 	text := f.settings.GetString("request-timeout")
 	if d, err := time.ParseDuration(text); err != nil || d <= 0 {
 		return usagef("the setting request-timeout must be a positive duration such as 30s, not %q", text)
+	}
+	if mode := f.settings.GetString("color"); !slices.Contains(output.ColorModes, mode) {
+		return usagef("the setting color must be one of %s, not %q", strings.Join(output.ColorModes, ", "), mode)
 	}
 	if ns := f.settings.GetString("namespace"); ns != "" {
 		if problems := validation.IsDNS1123Label(ns); len(problems) > 0 {
@@ -225,6 +231,11 @@ func untried(ctx context.Context, left int) error {
 		return nil
 	}
 	return fmt.Errorf("%d more were not tried: %w", left, ctx.Err())
+}
+
+// colors are those for what is written to w.
+func (f *factory) colors(w io.Writer) output.Palette {
+	return output.NewPalette(f.settings.GetString("color"), w)
 }
 
 // say writes a line of result to stdout.

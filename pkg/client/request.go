@@ -31,8 +31,8 @@ type call struct {
 	method string
 	path   []string // segments below the server's address, not escaped
 	query  url.Values
+	accept string // media types to be answered in; empty means JSON
 	body   []byte
-	accept string // the form of the answer; empty means JSON
 	id     retry.WriteID
 	object string // what it is about, for messages
 	limit  int64

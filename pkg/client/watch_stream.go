@@ -8,7 +8,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -55,18 +54,6 @@ func (m *ConfigMaps) openWatch(ctx context.Context, o ListOptions, version strin
 	k.query.Set("resourceVersion", version)
 	k.query.Set("timeoutSeconds", strconv.Itoa(minWatchSeconds+rand.IntN(maxWatchSeconds-minWatchSeconds)))
 	return m.client.stream(ctx, k, idle)
-}
-
-// selectors are the parameters that choose the objects.
-func (o ListOptions) selectors() url.Values {
-	q := url.Values{}
-	if o.LabelSelector != "" {
-		q.Set("labelSelector", o.LabelSelector)
-	}
-	if o.FieldSelector != "" {
-		q.Set("fieldSelector", o.FieldSelector)
-	}
-	return q
 }
 
 // stream makes a call whose answer has no end to wait for. The time that a call

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"strconv"
+	"net/url"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -81,14 +81,12 @@ func (m *ConfigMaps) versionsAt(ctx context.Context, o ListOptions, version stri
 	k.accept = metadataList
 	all := map[objectKey]identity{}
 	for token := ""; ; {
-		k.query = o.selectors()
-		k.query.Set("limit", strconv.Itoa(pageSize))
+		base := url.Values{}
 		if token == "" {
-			k.query.Set("resourceVersion", version)
-			k.query.Set("resourceVersionMatch", string(metav1.ResourceVersionMatchExact))
-		} else {
-			k.query.Set("continue", token)
+			base.Set("resourceVersion", version)
+			base.Set("resourceVersionMatch", string(metav1.ResourceVersionMatchExact))
 		}
+		k.query = o.query(base, token, pageSize)
 		a, err := m.client.do(ctx, k)
 		if err != nil {
 			return nil, err

@@ -91,8 +91,8 @@ func repeatedKeys(err error) []string {
 	return lines
 }
 
-// JSONToYAML writes JSON as YAML with its keys in order, as Kubernetes shows
-// objects.
+// JSONToYAML writes JSON as YAML with its keys in order, byte for byte as
+// Kubernetes' servers do. What is for people is for JSONToReadableYAML to write.
 func JSONToYAML(asJSON []byte) ([]byte, error) {
 	dec := json.NewDecoder(bytes.NewReader(asJSON))
 	dec.UseNumber()
