@@ -110,25 +110,25 @@ func (f *flaky) seen(parts ...string) int {
 // isWatch tells a watch from a list.
 func isWatch(r *http.Request) bool { return r.URL.Query().Get("watch") == "true" }
 
-// inMemory is a server over a store of its own, in memory.
-func inMemory(tb testing.TB, initial int64) http.Handler {
+// inMemory is a server over a store of its own, in memory, whose versions begin
+// with that one.
+func inMemory(tb testing.TB, initial store.Revision) http.Handler {
 	tb.Helper()
-	return over(tb, local.Options{InMemory: true, InitialVersion: store.Revision(initial)})
-}
-
-// over is a server over that store, which is closed with the test.
-func over(tb testing.TB, o local.Options) http.Handler {
-	tb.Helper()
-	st, err := local.Open(o)
+	st, err := local.Open(local.Options{InMemory: true, InitialVersion: initial})
 	if err != nil {
 		tb.Fatal(err)
 	}
+	s := server.New(server.Options{Store: st})
+	if err := s.Start(tb.Context()); err != nil {
+		tb.Fatal(err)
+	}
 	tb.Cleanup(func() {
+		s.Stop()
 		if err := st.Close(); err != nil {
 			tb.Error(err)
 		}
 	})
-	return server.New(server.Options{Store: st}).Handler()
+	return s.Handler()
 }
 
 // quick makes attempts follow each other at once.

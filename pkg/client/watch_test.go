@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"example.com/cmctl/pkg/client"
+	"example.com/cmctl/pkg/server/store"
 	"example.com/cmctl/pkg/types"
 )
 
@@ -186,7 +187,7 @@ func TestAWatchWhoseVersionExpiredDeliversTheDifference(t *testing.T) {
 // A version of another store means nothing: it may lie in the future, of which
 // nothing is told, or in the past of another history.
 func TestAWatchNoticesThatTheStoreIsAnother(t *testing.T) {
-	for name, initial := range map[string]int64{"whose versions are lower": 1, "whose versions are higher": 900, "with the same versions": 100} {
+	for name, initial := range map[string]store.Revision{"whose versions are lower": 1, "whose versions are higher": 900, "with the same versions": 100} {
 		t.Run("a store "+name, func(t *testing.T) {
 			first := inMemory(t, 100)
 			api := newFlaky(first)
@@ -224,6 +225,15 @@ func TestAWatchOfNothingNoticesThatTheStoreIsAnother(t *testing.T) {
 	now.set("b", "2")
 	api.come(second)
 	f.expect("ADDED b 2 relisted")
+}
+
+// A store to which nothing was written has no version to go on from.
+func TestAWatchOfAnEmptyStoreBeginsWithWhatIsThereByThen(t *testing.T) {
+	w := writer{t, mapsOf(t, realAPI(t))}
+	f := follow(t, w.maps, client.WatchOptions{})
+	f.expect("SYNCED")
+	w.set("a", "1")
+	f.expect("ADDED a 1")
 }
 
 // The store may be replaced at the very moment between two requests.
