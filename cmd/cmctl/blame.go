@@ -120,14 +120,14 @@ func (o *blameOptions) runFields(ctx context.Context, maps *client.ConfigMaps, l
 func (o *blameOptions) runLines(ctx context.Context, maps *client.ConfigMaps, live types.Document) error {
 	f := types.Field{Section: "data", Key: o.lines}
 	value := live.Fields()[f]
-	text, ok := value.(string)
+	_, isText := value.(string)
 	switch {
 	case value == nil:
 		return noKey(live, o.lines)
-	case !ok:
+	case !isText:
 		return fmt.Errorf("binaryData[%s] has no lines; see --key %s", o.lines, o.lines)
 	}
-	l := blame.NewLines(f, text)
+	l := blame.NewLines(live, f)
 	if err := o.walk(ctx, maps, live, l); err != nil {
 		return err
 	}

@@ -104,7 +104,10 @@ func (c *changes) take(ctx context.Context, e client.Event) error {
 // begin shows what is there at first.
 func (c *changes) begin(ctx context.Context) error {
 	c.ready = true
-	if len(c.first) == 0 && !c.watch.only {
+	switch {
+	case c.watch.only:
+		c.note("waiting for changes (Ctrl-C ends)")
+	case len(c.first) == 0:
 		c.note("nothing is there yet; waiting for changes (Ctrl-C ends)")
 	}
 	first := c.first

@@ -17,6 +17,7 @@ type Line struct {
 // NewLines and belongs to one goroutine.
 type Lines struct {
 	field types.Field
+	live  types.Document
 	lines []Line
 	// at is where each line stands in the version that was added last, counted
 	// from 1; 0 once its origin is known.
@@ -27,9 +28,11 @@ type Lines struct {
 	any  bool
 }
 
-// NewLines begins with the value as it is now.
-func NewLines(f types.Field, value string) *Lines {
-	l := &Lines{field: f}
+// NewLines begins with the object as it is now. A value that is no text has no
+// lines.
+func NewLines(live types.Document, f types.Field) *Lines {
+	l := &Lines{field: f, live: live}
+	value, _ := live.Fields()[f].(string)
 	if value == "" {
 		return l
 	}
@@ -81,11 +84,17 @@ func (l *Lines) settle(i int) {
 }
 
 // Origins are the lines with the last write of each, as far as the versions
-// tell. A line that is older than all of them was there by the oldest.
+// tell. A line that is older than all of them was there by the oldest. Without
+// any, all are as old as the last write of the value, by whomever.
 func (l *Lines) Origins() []Line {
+	_, written := ManagerOf(l.live, l.field)
 	for i, at := range l.at {
-		if at != 0 && l.any {
+		switch {
+		case at == 0:
+		case l.any:
 			l.lines[i].Version, l.lines[i].Time = l.last.ResourceVersion, l.last.Time.Time
+		default:
+			l.lines[i].Time = written
 		}
 	}
 	return l.lines
