@@ -149,7 +149,9 @@ func (w *waiting) run(ctx context.Context) error {
 		}
 	}
 	for _, name := range w.names {
-		w.objects[name] = &condition.Object{Since: w.version}
+		if w.objects[name] == nil {
+			w.objects[name] = &condition.Object{Since: w.version}
+		}
 	}
 	maps := w.conn.ConfigMaps(w.conn.namespace)
 	for e, err := range followNamed(ctx, maps, w.names, func(name string) client.WatchOptions {
@@ -184,6 +186,7 @@ func (w *waiting) choose(ctx context.Context) error {
 		switch e.Type {
 		case client.Added:
 			w.names = append(w.names, e.Object.Name())
+			w.objects[e.Object.Name()] = &condition.Object{Since: e.Object.ResourceVersion(), UID: e.Object.UID()}
 		case client.Synced:
 			synced = true
 		}

@@ -138,6 +138,9 @@ type Object struct {
 	// Since is the version since which a change counts; empty: what comes after
 	// the watch is synced.
 	Since string
+	// UID is that of the object which was there before the watch; empty: the one
+	// that the watch shows first.
+	UID string
 
 	now     types.Document // nil if there is none
 	last    types.Document // what there was
@@ -158,6 +161,9 @@ func (o *Object) Take(e client.Event, synced bool) {
 
 // Sync is to be called once what was there at first has been taken.
 func (o *Object) Sync() {
+	if o.UID != "" && (o.now == nil || o.now.UID() != o.UID) {
+		o.gone = true
+	}
 	if o.Since != "" && (o.now == nil || o.now.ResourceVersion() != o.Since) {
 		o.changed = true
 	}

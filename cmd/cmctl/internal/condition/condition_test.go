@@ -123,6 +123,41 @@ func TestConditionsOverTime(t *testing.T) {
 	}
 }
 
+// What happens between finding the objects and watching them counts too.
+func TestConditionsOnAnObjectThatWasKnownBefore(t *testing.T) {
+	conditions := map[string]condition.Condition{}
+	for _, text := range []string{"change", "delete"} {
+		c, err := condition.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conditions[text] = c
+	}
+	for name, c := range map[string]struct {
+		known condition.Object
+		there bool
+		holds map[string]bool
+	}{
+		"it is as it was":           {condition.Object{Since: "7", UID: "u"}, true, map[string]bool{}},
+		"it was written since":      {condition.Object{Since: "6", UID: "u"}, true, map[string]bool{"change": true}},
+		"it was deleted since":      {condition.Object{Since: "7", UID: "u"}, false, map[string]bool{"change": true, "delete": true}},
+		"another took its name":     {condition.Object{Since: "6", UID: "v"}, true, map[string]bool{"change": true, "delete": true}},
+		"nothing was known, or is":  {condition.Object{}, false, map[string]bool{"delete": true}},
+		"nothing was known, but is": {condition.Object{}, true, map[string]bool{}},
+	} {
+		o := c.known
+		if c.there {
+			o.Take(client.Event{Type: client.Added, Object: object(t, "7")}, false)
+		}
+		o.Sync()
+		for text, parsed := range conditions {
+			if holds := len(o.Unmet([]condition.Condition{parsed})) == 0; holds != c.holds[text] {
+				t.Errorf("%s: %s holds: %v", name, text, holds)
+			}
+		}
+	}
+}
+
 func TestConditionsThatAreRefused(t *testing.T) {
 	for _, text := range []string{"", "ready", "condition=Ready", "create=1", "delete=", "key", "key=", "key==x", "jsonpath", "jsonpath=", "jsonpath={.a", "jsonpath={.a}b{"} {
 		if _, err := condition.Parse(text); err == nil {
