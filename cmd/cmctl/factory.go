@@ -38,7 +38,7 @@ func newFactory(s streams, i *interrupts) *factory {
 // settingNames are the global flags that may also stand in CMCTL_ variables and
 // in the configuration file.
 var settingNames = []string{"server", "namespace", "max-attempts", "request-timeout", "field-manager",
-	"token", "certificate-authority", "insecure-skip-tls-verify", "kubeconfig", "context", "editor", "color"}
+	"token", "certificate-authority", "insecure-skip-tls-verify", "kubeconfig", "context", "editor", "color", checksSetting}
 
 func (f *factory) addFlags(flags *pflag.FlagSet) {
 	f.flags = flags

@@ -198,7 +198,7 @@ func itself(d types.Document) types.Document { return d }
 
 // list reads whole objects and prints them.
 func (o *getOptions) list(ctx context.Context, conn *connection) error {
-	list, err := conn.ConfigMaps(o.namespaceOf(conn)).List(ctx, o.selection.list())
+	list, err := conn.ConfigMaps(o.namespaceOf(conn)).List(ctx, o.selection.listOptions())
 	if err != nil {
 		return err
 	}
@@ -222,7 +222,7 @@ func (o *getOptions) tableWillDo() bool {
 // these aren't shown, and prints it.
 func (o *getOptions) rows(ctx context.Context, conn *connection) error {
 	options := client.RowOptions{
-		ListOptions: o.selection.list(),
+		ListOptions: o.selection.listOptions(),
 		Metadata:    o.showLabels || len(o.labelColumns) > 0 || len(o.sorter) > 0,
 	}
 	rows, err := conn.ConfigMaps(o.namespaceOf(conn)).Rows(ctx, options)
@@ -247,7 +247,8 @@ func (o *getOptions) rows(ctx context.Context, conn *connection) error {
 
 // show prints whole objects.
 func (o *getOptions) show(objects output.Objects) error {
-	if !o.managedFields {
+	// An expression that names them has asked for them.
+	if !o.managedFields && (o.output == "yaml" || o.output == "json") {
 		for _, d := range objects.Items {
 			d.SetMeta("managedFields", nil)
 		}

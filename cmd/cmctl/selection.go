@@ -60,8 +60,8 @@ func checkFieldSelector(text string) error {
 	return nil
 }
 
-// list is what to ask the server for.
-func (s *selection) list() client.ListOptions {
+// listOptions are what to ask the server for.
+func (s *selection) listOptions() client.ListOptions {
 	return client.ListOptions{LabelSelector: s.selector, FieldSelector: s.fieldSelector, PageSize: s.chunkSize}
 }
 
@@ -78,7 +78,7 @@ func (s *selection) read(ctx context.Context, conn *connection, names []string) 
 	if len(names) > 0 {
 		return readNamed(ctx, conn, names)
 	}
-	list, err := conn.ConfigMaps(s.namespaceOf(conn)).List(ctx, s.list())
+	list, err := conn.ConfigMaps(s.namespaceOf(conn)).List(ctx, s.listOptions())
 	if err != nil {
 		return nil, []error{err}
 	}

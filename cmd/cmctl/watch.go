@@ -61,7 +61,7 @@ func (o *getOptions) follow(ctx context.Context, conn *connection) error {
 	}
 	server := &connectivity{factory: o.factory}
 	watch := func(name string) client.WatchOptions {
-		return client.WatchOptions{ListOptions: o.selection.list(), Name: name, Observe: server.observer()}
+		return client.WatchOptions{ListOptions: o.listOptions(), Name: name, Observe: server.observer()}
 	}
 	maps := conn.ConfigMaps(o.namespaceOf(conn))
 	shown := &changes{getOptions: o, conn: conn, rows: &rowWriter{out: o.Out}}

@@ -2,7 +2,9 @@ package client_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -31,13 +33,23 @@ func (m *meter) Write(b []byte) (int, error) {
 	return m.ResponseWriter.Write(b)
 }
 
+// incompressible is text that no compression on the way makes small.
+func incompressible(size int) string {
+	random := rand.New(rand.NewPCG(1, 2))
+	b := strings.Builder{}
+	for b.Len() < size {
+		b.WriteString(strconv.FormatUint(random.Uint64(), 36))
+	}
+	return b.String()
+}
+
 func TestRowsMoveNoContents(t *testing.T) {
 	var sent atomic.Int64
 	c := connect(t, client.TargetOptions{Server: listen(t, metered(realAPI(t), &sent))}, client.Options{})
 	const n, size, most = 20, 500 << 10, 2 << 10
 	for i := range n {
 		doc := types.NewDocument(namespace, fmt.Sprintf("cm-%02d", i))
-		doc.Set(types.Field{Section: "data", Key: "big"}, strings.Repeat("x", size))
+		doc.Set(types.Field{Section: "data", Key: "big"}, incompressible(size))
 		doc.Set(types.Field{Section: "data", Key: "small"}, "y")
 		doc.Set(types.Field{Section: "metadata.labels", Key: "n"}, fmt.Sprint(i))
 		mustCreate(t, c.ConfigMaps(namespace), doc)

@@ -11,7 +11,46 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	yamlv2 "go.yaml.in/yaml/v2"
 )
+
+// JSONToYAML writes JSON as YAML with its keys in order, byte for byte as
+// Kubernetes' servers do. What is for people is for JSONToReadableYAML to write.
+func JSONToYAML(asJSON []byte) ([]byte, error) {
+	value, err := decodeNumbers(asJSON)
+	if err != nil {
+		return nil, err
+	}
+	return yamlv2.Marshal(withNumbers(value))
+}
+
+// withNumbers is the value with numbers that YAML writes as such. It changes what
+// it is given.
+func withNumbers(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, child := range v {
+			v[key] = withNumbers(child)
+		}
+	case []any:
+		for i, child := range v {
+			v[i] = withNumbers(child)
+		}
+	case json.Number:
+		if n, err := strconv.ParseInt(v.String(), 10, 64); err == nil {
+			return n
+		}
+		if n, err := strconv.ParseUint(v.String(), 10, 64); err == nil {
+			return n
+		}
+		if n, err := v.Float64(); err == nil {
+			return n
+		}
+		return v.String()
+	}
+	return value
+}
 
 // JSONToReadableYAML writes JSON as YAML for people, in the layout that kubectl
 // shows objects in: keys in order, two blanks of indentation, plain text unless

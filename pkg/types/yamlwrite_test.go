@@ -154,7 +154,7 @@ func FuzzYAMLSaysExactlyTheJSON(f *testing.F) {
 	for _, seed := range []string{
 		"", " ", "\n", "\n\n", " \n", "\n ", "\t\n", "a\n", "a\n\n", "a\n ", "a \n", "\ta\n", "  a\nb", "\n  a\nb\n", "a\r\nb", "\r", "\x00", "\u0085\n", "\u2028\n", "\ufeff\n",
 		"---\n", "...\n", "--- a\nb", "# a\nb", "%YAML 1.1\n", "- a\n- b\n", "a: b\n  c\n", "a\n#\n", "\U0001f600\n", "\ufffd\n", "\uffff\n", "\x7f\n", "'\n\"", "\\\n", " # \n", "\n#", "\n---\n",
-		"key: v \n\tindented\nend", "a\n\t\n", "\n\t", "a\n\n \n\n", "|\n", ">-\n",
+		"key: v \n\tindented\nend", "a\n\t\n", "\n\t", "a\n\n \n\n", "|\n", ">-\n", "<<", "=", "yes",
 	} {
 		f.Add(seed, "key")
 		f.Add("x", seed)

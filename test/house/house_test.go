@@ -42,11 +42,13 @@ func packages(t *testing.T) []pkg {
 // ours that stand beside it here, and no others.
 func TestImportsRunOneWay(t *testing.T) {
 	allowed := map[string][]string{
-		"cmd/cmctl":                    {"cmd/cmctl/internal/blame", "cmd/cmctl/internal/condition", "cmd/cmctl/internal/manifest", "cmd/cmctl/internal/output", "pkg/client", "pkg/retry", "pkg/types"},
+		"cmd/cmctl":                    {"cmd/cmctl/internal/blame", "cmd/cmctl/internal/check", "cmd/cmctl/internal/condition", "cmd/cmctl/internal/manifest", "cmd/cmctl/internal/output", "cmd/cmctl/internal/schema", "pkg/client", "pkg/retry", "pkg/types"},
 		"cmd/cmctl/internal/blame":     {"pkg/types", "pkg/types/lines"},
 		"cmd/cmctl/internal/condition": {"cmd/cmctl/internal/output", "pkg/client", "pkg/types"},
+		"cmd/cmctl/internal/check":     {"pkg/types", "pkg/types/content"},
 		"cmd/cmctl/internal/manifest":  {"pkg/client", "pkg/types"},
 		"cmd/cmctl/internal/output":    {"pkg/types"},
+		"cmd/cmctl/internal/schema":    {},
 		"cmd/cmserver":                 {"pkg/server", "pkg/server/store", "pkg/server/store/local"},
 		"pkg/types":                    {"pkg/types/content", "pkg/types/lines"},
 		"pkg/types/content":            {},

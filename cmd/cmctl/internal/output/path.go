@@ -36,11 +36,41 @@ func ParsePath(text string) (*Path, error) {
 		p.text = "{" + expr + "}"
 	}
 	p.text = bracketKeys(p.text)
+	if err := checkLoops(p.text); err != nil {
+		return nil, fmt.Errorf("jsonpath %q: %w", text, err)
+	}
 	// Some mistakes show only when the template is carried out.
 	if _, err := p.find(types.Document{}, true); err != nil {
 		return nil, fmt.Errorf("jsonpath %q: %w", text, err)
 	}
 	return p, nil
+}
+
+// checkLoops refuses a loop without an end, of which the library prints nothing.
+func checkLoops(text string) error {
+	parsed, err := jsonpath.Parse("loops", text)
+	if err != nil {
+		return err
+	}
+	open := 0
+	for _, n := range parsed.Root.Nodes {
+		list, ok := n.(*jsonpath.ListNode)
+		if !ok || len(list.Nodes) == 0 {
+			continue
+		}
+		if word, ok := list.Nodes[0].(*jsonpath.IdentifierNode); ok {
+			switch word.Name {
+			case "range":
+				open++
+			case "end":
+				open--
+			}
+		}
+	}
+	if open > 0 {
+		return errors.New("a {range} has no {end}")
+	}
+	return nil
 }
 
 // find returns the results of each action of the template, and its text, in

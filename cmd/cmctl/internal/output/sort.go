@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math/big"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -124,9 +123,6 @@ type sortValue struct {
 	text    string
 }
 
-// number is what counts as one; an exponent could make it too large to compare.
-var number = regexp.MustCompile(`^[-+]?[0-9]{1,40}(\.[0-9]{1,40})?$`)
-
 func (k sortKey) valueOf(d types.Document) (sortValue, error) {
 	values, err := k.path.Values(d)
 	if err != nil {
@@ -135,12 +131,24 @@ func (k sortKey) valueOf(d types.Document) (sortValue, error) {
 	if len(values) == 0 || values[0] == nil {
 		return sortValue{missing: true}, nil
 	}
-	v := sortValue{text: asText(values[0])}
-	if number.MatchString(v.text) {
-		v.number, _ = new(big.Rat).SetString(v.text)
-	}
-	return v, nil
+	text := asText(values[0])
+	return sortValue{text: text, number: parseNumber(text)}, nil
 }
+
+// parseNumber is the number that a text is, nil if it is none. Exponents are
+// none: they could make it too large to compare, and so could many digits.
+func parseNumber(text string) *big.Rat {
+	const maxDigits = 80
+	whole, fraction, dotted := strings.Cut(strings.TrimLeft(text, "+-"), ".")
+	signs := len(text) - len(strings.TrimLeft(text, "+-"))
+	if signs > 1 || len(text) > maxDigits || !digits(whole) || dotted && !digits(fraction) {
+		return nil
+	}
+	n, _ := new(big.Rat).SetString(text)
+	return n
+}
+
+func digits(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
 
 func (k sortKey) compare(a, b sortValue) int {
 	if a.missing || b.missing {
