@@ -125,7 +125,15 @@ func (c *changes) show(ctx context.Context, events []client.Event) error {
 		}
 		if c.printer == nil {
 			rows = append(rows, c.row(e))
-		} else if err := c.write(e); err != nil {
+			continue
+		}
+		err := c.write(e)
+		if errors.As(err, new(*output.MissingError)) {
+			// One object without it is no reason to stop following the others.
+			c.note("%s: %v", e.Object.Name(), err)
+			continue
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -181,3 +181,21 @@ func TestWhatHoldsForNothing(t *testing.T) {
 		}
 	}
 }
+
+// Whatever is asked for, it is refused or says of any object how it is.
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{"create", "key=a=b=c", "jsonpath={.data.a}=x", "jsonpath={range .a[*]}{.b}{end}=", "jsonpath={.a[?(@.b==1)]}=1", "jsonpath=.a['b=c']"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := condition.Parse(text)
+		if err != nil {
+			return
+		}
+		o := &condition.Object{}
+		o.Unmet([]condition.Condition{c})
+		o.Take(client.Event{Type: client.Added, Object: object(t, "7")}, false)
+		o.Sync()
+		o.Unmet([]condition.Condition{c})
+	})
+}
