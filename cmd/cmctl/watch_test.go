@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -32,6 +33,7 @@ func newShaky(t *testing.T, backend string) (*shaky, string) {
 	}
 	s := &shaky{proxy: httputil.NewSingleHostReverseProxy(to)}
 	s.proxy.FlushInterval = -1
+	s.proxy.ErrorLog = log.New(io.Discard, "", 0) // it would tell of each stream that is cut
 	s.proxy.ErrorHandler = func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }
 	s.proxy.ModifyResponse = func(r *http.Response) error {
 		if r.Request.URL.Query().Get("watch") == "true" {
