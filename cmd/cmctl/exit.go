@@ -145,7 +145,7 @@ func exitCode(err error) int {
 		return exitUnreachable
 	case errors.As(err, new(*conflictError)), errors.As(err, new(*retry.ReplacedError)):
 		return exitConflict
-	case client.IsUnreachable(err), errors.Is(err, context.DeadlineExceeded):
+	case client.IsUnreachable(err), errors.As(err, new(*client.GaveUpError)), errors.Is(err, context.DeadlineExceeded):
 		return exitUnreachable
 	case errors.As(err, &exhausted) && statusCode(exhausted.Last) != exitUnreachable:
 		return exitConflict // gave up: others kept writing, making or deleting it

@@ -17,6 +17,7 @@ import (
 type getOptions struct {
 	*factory
 	selection
+	watch          watchFlags
 	names          []string
 	key            string
 	output         string
@@ -54,7 +55,9 @@ nothing, unless --allow-missing is given.`,
   cmctl get flags --key app.yaml > app.yaml
   cmctl get flags -o jsonpath='{.data.app\.yaml}'
   cmctl get -o custom-columns=NAME:.metadata.name,MODE:.data.mode
-  cmctl get --sort-by=.metadata.labels.rank --sort-by=NAME -L rank`,
+  cmctl get --sort-by=.metadata.labels.rank --sort-by=NAME -L rank
+  cmctl get -w               # then each change, until Ctrl-C
+  cmctl get flags -w -o json # one change a line`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if o.names, err = parseNames(args); err != nil {
 				return err
@@ -67,6 +70,7 @@ nothing, unless --allow-missing is given.`,
 	}
 	flags := cmd.Flags()
 	o.selection.add(flags)
+	o.watch.add(flags)
 	flags.StringVarP(&o.output, "output", "o", "", "how to print: wide, "+strings.Join(output.Formats, ", ")+" (default a table)")
 	flags.StringVar(&o.key, "key", "", "print the value of this `key` alone, byte for byte")
 	flags.StringVar(&o.print.Template, "template", "", "the `template` for -o go-template or -o jsonpath")
@@ -86,6 +90,9 @@ nothing, unless --allow-missing is given.`,
 // is found before anything is read.
 func (o *getOptions) complete(byKey bool) (err error) {
 	if err := o.selection.check(o.names); err != nil {
+		return err
+	}
+	if err := o.watch.check(o); err != nil {
 		return err
 	}
 	switch {
@@ -118,6 +125,8 @@ func (o *getOptions) run(ctx context.Context) error {
 		return err
 	}
 	switch {
+	case o.watch.on:
+		return o.follow(ctx, conn)
 	case o.key != "":
 		return o.value(ctx, conn)
 	case len(o.names) > 0:

@@ -94,7 +94,7 @@ overloaded or outcome unknown, 130 interrupted.`,
 		return f.load()
 	}
 	root.AddCommand(
-		newGet(f), newDescribe(f), newExport(f), newExplain(f), newCreate(f), newApply(f), newEdit(f), newReplace(f), newDiff(f), newDelete(f),
+		newGet(f), newWait(f), newBlame(f), newDescribe(f), newExport(f), newExplain(f), newCreate(f), newApply(f), newEdit(f), newReplace(f), newDiff(f), newDelete(f),
 		newSet(f), newUnset(f), newLabel(f), newAnnotate(f), newUpdate(f), newPatch(f), newCopy(f),
 		newAuth(f), newAPIResources(f), newConfig(f), newCompletion(f), newOptions(f), newVersion(f),
 	)

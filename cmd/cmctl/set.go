@@ -242,17 +242,17 @@ func withFields(fresh types.Document, values map[types.Field]any) (types.Documen
 	return next, nil
 }
 
-// condition is what a key must hold for a write to be made.
-type condition struct {
+// precondition is what a key must hold for a write to be made.
+type precondition struct {
 	key    string
 	value  *string // nil: any
 	absent bool
 }
 
-func parseConditions(texts []string) ([]condition, error) {
-	var all []condition
+func parseConditions(texts []string) ([]precondition, error) {
+	var all []precondition
 	for _, text := range texts {
-		var c condition
+		var c precondition
 		key, value, exact := strings.Cut(text, "=")
 		c.key, c.absent = strings.CutPrefix(key, "!")
 		if exact {
@@ -270,7 +270,7 @@ func parseConditions(texts []string) ([]condition, error) {
 }
 
 // met tells whether a key with that value, nil if it is absent, is as wanted.
-func (c condition) met(value any) bool {
+func (c precondition) met(value any) bool {
 	switch v := value.(type) {
 	case nil:
 		return c.absent
@@ -284,7 +284,7 @@ func (c condition) met(value any) bool {
 
 // holds is nil if the object meets the conditions, or the conflict that a
 // person or script must decide.
-func (w *writer) holds(ctx context.Context, doc types.Document, conditions []condition) error {
+func (w *writer) holds(ctx context.Context, doc types.Document, conditions []precondition) error {
 	d := w.dispute(doc)
 	for _, c := range conditions {
 		switch f := (types.Field{Section: "data", Key: c.key}); {

@@ -118,9 +118,19 @@ func pages[T any](ctx context.Context, c *Client, k call, o ListOptions, take ta
 // query adds to base what asks for the page of that size which the token
 // continues with.
 func (o ListOptions) query(base url.Values, token string, size int) url.Values {
-	query := url.Values{"limit": {strconv.Itoa(size)}}
+	query := o.selectors()
 	maps.Copy(query, base)
-	for key, value := range map[string]string{"labelSelector": o.LabelSelector, "fieldSelector": o.FieldSelector, "continue": token} {
+	query.Set("limit", strconv.Itoa(size))
+	if token != "" {
+		query.Set("continue", token)
+	}
+	return query
+}
+
+// selectors are the parameters that choose the objects, in lists and watches.
+func (o ListOptions) selectors() url.Values {
+	query := url.Values{}
+	for key, value := range map[string]string{"labelSelector": o.LabelSelector, "fieldSelector": o.FieldSelector} {
 		if value != "" {
 			query.Set(key, value)
 		}

@@ -54,33 +54,40 @@ type answer struct {
 func (c *Client) do(ctx context.Context, k call) (answer, error) {
 	callCtx, cancel := c.withTimeout(ctx)
 	defer cancel()
-	// A request that was given a connection may have been written to it. Whether
-	// it was can't be told for sure: on cancellation net/http does not always
-	// wait for the goroutine that writes.
-	var connected atomic.Bool
-	callCtx = httptrace.WithClientTrace(callCtx, &httptrace.ClientTrace{
-		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
-	})
-
-	address := c.address(k)
 	began := time.Now()
-	resp, err := c.request(callCtx, k).Execute(k.method, address)
-	e := exchange{call: k, address: address, ctx: ctx, callCtx: callCtx, connected: connected.Load()}
-	if resp != nil && resp.RawResponse != nil {
-		e.code, e.header = resp.RawResponse.StatusCode, resp.RawResponse.Header
-		if err == nil {
-			e.body, err = readBody(resp.RawResponse, k.limit)
-		}
+	e, resp, err := c.send(ctx, callCtx, k)
+	if err == nil {
+		e.body, err = readBody(resp, k.limit)
 	}
 	c.trace(e, time.Since(began), err)
 	c.warn(e.header)
 	if err != nil {
 		return answer{}, c.brokenExchange(e, err)
 	}
-	if e.code < 200 || e.code > 299 {
+	if !e.success() {
 		return answer{}, c.refusal(e)
 	}
 	return answer{code: e.code, body: e.body}, nil
+}
+
+// send sends the request and returns the head of the answer. The body is left
+// to the caller to read and to close, if there is no error.
+func (c *Client) send(ctx, callCtx context.Context, k call) (exchange, *http.Response, error) {
+	// A request that was given a connection may have been written to it. Whether
+	// it was can't be told for sure: on cancellation net/http does not always
+	// wait for the goroutine that writes.
+	var connected atomic.Bool
+	traced := httptrace.WithClientTrace(callCtx, &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
+	})
+	e := exchange{call: k, address: c.address(k), ctx: ctx, callCtx: callCtx}
+	resp, err := c.request(traced, k).Execute(k.method, e.address)
+	e.connected = connected.Load()
+	if resp == nil || resp.RawResponse == nil {
+		return e, nil, err
+	}
+	e.code, e.header = resp.RawResponse.StatusCode, resp.RawResponse.Header
+	return e, resp.RawResponse, err
 }
 
 // request prepares a call for resty, which leaves the body of the answer to
@@ -126,6 +133,9 @@ type exchange struct {
 	header    http.Header
 	body      []byte
 }
+
+// success tells whether the code of the answer is one.
+func (e exchange) success() bool { return e.code >= 200 && e.code < 300 }
 
 func (c *Client) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	if c.options.RequestTimeout < 0 {
