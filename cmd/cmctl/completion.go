@@ -12,8 +12,11 @@ import (
 )
 
 const (
-	// completionBudget is how long a person waits for a completion.
+	// completionBudget is how long a person waits for a completion, and
+	// answerBudget how long the server's answers may take of it: what came until
+	// then is offered.
 	completionBudget = time.Second
+	answerBudget     = 900 * time.Millisecond
 	// completionLimit is how many names are offered.
 	completionLimit = 2000
 )
@@ -136,21 +139,21 @@ func (f *factory) completeOperands(use string) cobra.CompletionFunc {
 // are not there already. Whatever goes wrong, there are no words then.
 func (f *factory) ask(begun string, there []string, get func(context.Context, *connection) ([]string, error)) ([]cobra.Completion, cobra.ShellCompDirective) {
 	f.Err = io.Discard
-	ctx, cancel := context.WithTimeout(context.Background(), completionBudget)
+	ctx, cancel := context.WithTimeout(context.Background(), answerBudget)
 	defer cancel()
 	answer := make(chan []string, 1) // one send, also when nobody waits any longer
 	go func() {
 		var words []string
 		conn, err := f.connectToComplete()
 		if err == nil {
-			words, _ = get(ctx, conn)
+			words, _ = get(ctx, conn) // those that came
 		}
 		answer <- words
 	}()
 	var words []string
 	select {
 	case words = <-answer:
-	case <-ctx.Done(): // a credential plugin does not look at ctx
+	case <-time.After(completionBudget): // a credential plugin does not look at ctx
 	}
 	words = slices.DeleteFunc(words, func(w string) bool { return !strings.HasPrefix(w, begun) || slices.Contains(there, w) })
 	return words, cobra.ShellCompDirectiveNoFileComp

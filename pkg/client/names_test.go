@@ -61,3 +61,18 @@ func TestNamesOfManyPages(t *testing.T) {
 		t.Error("an object passes for a list")
 	}
 }
+
+// A caller in a hurry takes what there is.
+func TestNamesBeforeAnErrorAreKept(t *testing.T) {
+	next := stub(500, "text/html", "")
+	front := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Has("continue") {
+			next.ServeHTTP(w, r)
+			return
+		}
+		stub(200, "application/json", `{"kind":"PartialObjectMetadataList","metadata":{"continue":"t"},"items":[{"metadata":{"name":"a"}}]}`).ServeHTTP(w, r)
+	})
+	if names, err := mapsOf(t, front).Names(t.Context(), 10); err == nil || !slices.Equal(names, []string{"a"}) {
+		t.Errorf("got %v, %v", names, err)
+	}
+}
