@@ -74,6 +74,13 @@ overloaded or outcome unknown, 130 interrupted.`,
 		Args:          unknownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	if f.plugin() {
+		root.Long += `
+
+As kubectl's plugin it goes where kubectl goes: to the current context of the
+kubeconfig, and its namespace, unless flags say otherwise. Neither variables nor
+cmctl's own contexts have a say in that.`
+	}
 	root.SetIn(f.In)
 	root.SetOut(f.Out)
 	root.SetErr(f.Err)
