@@ -91,6 +91,13 @@ func TestWhatIsNoWordAboutAccessControl(t *testing.T) {
 		"forbidden": stub(403, "application/json", `{"kind":"Status","status":"Failure","reason":"Forbidden","code":403}`),
 		"404 to all": stub(404, "application/json",
 			notFound),
+		"a failure": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost {
+				stub(500, "text/html", "oops").ServeHTTP(w, r)
+				return
+			}
+			stub(200, "application/json", `{"kind":"APIGroupList","groups":[]}`).ServeHTTP(w, r)
+		}),
 		"the group is there": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			if r.Method == http.MethodPost {

@@ -74,7 +74,9 @@ func (k *kubeconfig) target(name string, c Credentials) (*Target, error) {
 	if k.Contexts[name] == nil {
 		return nil, fmt.Errorf("%s has no context %q; it has: %s", k.where, name, k.names())
 	}
-	config, err := clientcmd.NewNonInteractiveClientConfig(*k.Config, name, nil, k.rules).ClientConfig()
+	// Told of the token, clientcmd doesn't read the file that it replaces.
+	overrides := &clientcmd.ConfigOverrides{AuthInfo: api.AuthInfo{Token: c.Token, TokenFile: c.TokenFile}}
+	config, err := clientcmd.NewNonInteractiveClientConfig(*k.Config, name, overrides, k.rules).ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("%s, context %q: %w", k.where, name, err)
 	}

@@ -59,6 +59,28 @@ echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","s
 	}
 }
 
+// A token takes the place of whatever else would say who the caller is.
+func TestATokenReplacesTheCredentialsOfAKubeconfig(t *testing.T) {
+	api := record(realAPI(t))
+	server, _ := tlsServer(t, api)
+	for name, user := range map[string]string{
+		"password": `{username: me, password: secret}`,
+		"plugin":   `{exec: {apiVersion: client.authentication.k8s.io/v1, command: /no/such/plugin, interactiveMode: Never}}`,
+		"file":     `{tokenFile: /no/such/file}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := client.TargetOptions{Kubeconfig: kubeconfigWith(t, server, user), Credentials: client.Credentials{Token: "mine"}}
+			before := len(api.sent(http.MethodGet))
+			if _, err := connect(t, o, client.Options{}).ServerVersion(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := api.sent(http.MethodGet)[before].Header.Get("Authorization"); got != "Bearer mine" {
+				t.Errorf("Authorization is %q", got)
+			}
+		})
+	}
+}
+
 func TestACredentialPluginThatFailsStopsTheRequest(t *testing.T) {
 	api := record(realAPI(t))
 	server, _ := tlsServer(t, api)

@@ -229,22 +229,24 @@ func TestALinkStaysOne(t *testing.T) {
 
 func TestEditsAtTheSameTimeAreAllKept(t *testing.T) {
 	path := write(t, "# mine\n")
-	const writers = 20
+	const writers, edits = 16, 8
 	var all sync.WaitGroup
 	for i := range writers {
 		all.Go(func() {
-			err := settings.Edit(path, func(d *settings.Document) error {
-				return d.SetContext(settings.Context{Name: fmt.Sprint("c", i), Server: "http://x"})
-			})
-			if err != nil {
-				t.Error(err)
+			for j := range edits {
+				err := settings.Edit(path, func(d *settings.Document) error {
+					return d.SetContext(settings.Context{Name: fmt.Sprintf("c-%d-%d", i, j), Server: "http://x"})
+				})
+				if err != nil {
+					t.Error(err)
+				}
 			}
 		})
 	}
 	all.Wait()
 	f, err := settings.Read(path)
-	if err != nil || len(f.Contexts) != writers {
-		t.Fatalf("%d of %d contexts are there; %v", len(f.Contexts), writers, err)
+	if err != nil || len(f.Contexts) != writers*edits {
+		t.Fatalf("%d of %d contexts are there; %v", len(f.Contexts), writers*edits, err)
 	}
 }
 
