@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -95,8 +96,8 @@ cmctl's own contexts have a say in that.`
 		return pflag.NormalizedName(name)
 	})
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
-		if completing(cmd.Name()) {
-			return nil // whatever is wrong with the settings is not for a shell to show
+		if needsNoSettings(cmd) {
+			return nil
 		}
 		return f.load()
 	}
@@ -107,6 +108,11 @@ cmctl's own contexts have a say in that.`
 	root.CompletionOptions.DisableDefaultCmd = true
 	shapeHelp(root, f)
 	return root
+}
+
+// needsNoSettings tells which commands work whatever is wrong with the settings.
+func needsNoSettings(cmd *cobra.Command) bool {
+	return completing(cmd.Name()) || slices.Contains([]string{"help", "options", "completion"}, cmd.Name())
 }
 
 // knownCommand refuses a command that there is not before its flags are looked
