@@ -68,6 +68,29 @@ contexts:
 	}
 }
 
+func TestDecode(t *testing.T) {
+	f, err := settings.Read(write(t, "checks:\n- {keys: ['*.Yaml'], command: lint}\nnamespace: a\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var checks []struct {
+		Keys    []string
+		Command string
+	}
+	if err := f.Decode("checks", &checks); err != nil || fmt.Sprint(checks) != "[{[*.Yaml] lint}]" {
+		t.Errorf("got %v, %v", checks, err)
+	}
+	if err := f.Decode("nope", &checks); err != nil || len(checks) != 1 {
+		t.Errorf("a setting that isn't there: %v, %v", checks, err)
+	}
+	var other []struct{ Keys []string }
+	for _, setting := range []string{"checks", "namespace"} {
+		if err := f.Decode(setting, &other); err == nil {
+			t.Errorf("%s was read into what it doesn't fit", setting)
+		}
+	}
+}
+
 func TestAPathMayBeginAtHome(t *testing.T) {
 	t.Setenv("HOME", "/home/me")
 	f, err := settings.Read(write(t, "kubeconfig: ~/.kube/config\n"))
