@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"example.com/cmctl/cmd/cmctl/internal/output"
 	"example.com/cmctl/pkg/client"
 	"example.com/cmctl/pkg/retry"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -128,6 +129,8 @@ func exitCode(err error) int {
 		return exitOK
 	case errors.As(err, new(*usageError)), errors.As(err, new(*targetError)):
 		return exitUsage
+	case errors.As(err, new(*output.MissingError)):
+		return exitNotFound
 	case errors.As(err, new(*retry.OutcomeUnknownError)):
 		return exitUnreachable
 	case errors.As(err, new(*conflictError)), errors.As(err, new(*retry.ReplacedError)):

@@ -36,6 +36,7 @@ func TestExitCodes(t *testing.T) {
 		{"gave up on conflicts", &retry.ExhaustedError{Last: conflict}, 3},
 		{"gave up because others make and delete it", &retry.ExhaustedError{Last: notFound}, 3},
 		{"not there", notFound, 4},
+		{"a key that isn't there", &objectError{err: noKey(types.NewDocument("a", "flags"), "k")}, 4},
 		{"exists", exists, 5},
 		{"refused", invalid, 6},
 		{"too busy", busy, 7},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"example.com/cmctl/cmd/cmctl/internal/output"
 	"example.com/cmctl/cmd/cmctl/internal/settings"
 	"example.com/cmctl/pkg/client"
 	"example.com/cmctl/pkg/retry"
@@ -42,7 +44,10 @@ func newFactory(s streams, i *interrupts) *factory {
 var settingNames = []string{"server", "kubeconfig", "in-cluster", "namespace",
 	"token", "token-file", "client-certificate", "client-key",
 	"certificate-authority", "insecure-skip-tls-verify", "tls-server-name",
-	"max-attempts", "request-timeout", "field-manager", "editor"}
+	"max-attempts", "request-timeout", "field-manager", "color", "editor"}
+
+// fileSettings are lists or mappings, and stand in the settings file alone.
+var fileSettings = []string{checksSetting}
 
 func (f *factory) addFlags(flags *pflag.FlagSet) {
 	f.flags = flags
@@ -65,6 +70,7 @@ func (f *factory) addFlags(flags *pflag.FlagSet) {
 	flags.Duration("request-timeout", 30*time.Second, "how long one request may take")
 	flags.String("field-manager", "", "name under which the server records your changes (default cmctl-VERB)")
 	flags.String("config", "", "settings `file` (default cmctl/config.yaml in your configuration folder)")
+	flags.String("color", "auto", "`when` to use colours: auto (on a terminal, unless NO_COLOR is set), always or never")
 	flags.IntP("verbose", "v", 0, "show the requests on stderr: 1 and above each in a line, 7 with headers,\n8 with bodies; credentials and data are masked")
 	flags.Lookup("verbose").NoOptDefVal = "1"
 }
@@ -122,6 +128,9 @@ func (f *factory) readFile() error {
 
 func knownSettings(file *settings.File) error {
 	for key, value := range file.Plain {
+		if slices.Contains(fileSettings, key) {
+			continue
+		}
 		switch value.(type) {
 		case map[string]any, []any:
 			return fmt.Errorf("the setting %q can't be a list or a mapping", key)
@@ -130,7 +139,7 @@ func knownSettings(file *settings.File) error {
 			return fmt.Errorf("unknown setting %q; the context to use is %s", key, settings.CurrentContext)
 		}
 		if !slices.Contains(settingNames, key) {
-			return fmt.Errorf("unknown setting %q; known are %s", key, strings.Join(settingNames, ", "))
+			return fmt.Errorf("unknown setting %q; known are %s", key, strings.Join(slices.Concat(settingNames, fileSettings), ", "))
 		}
 	}
 	return nil
@@ -166,6 +175,10 @@ func checkSetting(name, value string) error {
 		// By the text: viper would read a bare number as nanoseconds.
 		if d, err := time.ParseDuration(value); err != nil || d <= 0 {
 			return usagef("the setting request-timeout must be a positive duration such as 30s, not %q", value)
+		}
+	case "color":
+		if !slices.Contains(output.ColorModes, value) {
+			return usagef("the setting color must be one of %s, not %q", strings.Join(output.ColorModes, ", "), value)
 		}
 	case "namespace":
 		if problems := validation.IsDNS1123Label(value); len(problems) > 0 && value != "" {
@@ -226,7 +239,7 @@ func (f *factory) connect(verb string) (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn.namespace, conn.explicit = f.namespaceOf(o), f.source("namespace") == onCommandLine
+	conn.namespace, conn.explicit = f.workNamespace(o), f.source("namespace") == onCommandLine
 	conn.where = f.where(o, conn.namespace)
 	return conn, nil
 }
@@ -299,6 +312,11 @@ func untried(ctx context.Context, left int) error {
 		return nil
 	}
 	return fmt.Errorf("%d more were not tried: %w", left, ctx.Err())
+}
+
+// colors are those for what is written to w.
+func (f *factory) colors(w io.Writer) output.Palette {
+	return output.NewPalette(f.settings.GetString("color"), w)
 }
 
 // say writes a line of result to stdout.

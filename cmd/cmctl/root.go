@@ -102,7 +102,7 @@ cmctl's own contexts have a say in that.`
 		return f.load()
 	}
 	root.AddCommand(
-		newGet(f), newCreate(f), newApply(f), newEdit(f), newDelete(f),
+		newGet(f), newDescribe(f), newExport(f), newExplain(f), newCreate(f), newApply(f), newEdit(f), newDelete(f),
 		newAuth(f), newAPIResources(f), newConfig(f), newCompletion(f), newOptions(f), newVersion(f),
 	)
 	root.CompletionOptions.DisableDefaultCmd = true

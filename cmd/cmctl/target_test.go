@@ -73,7 +73,7 @@ func (s surroundings) meant(t *testing.T, args ...string) string {
 		}
 		return "error: " + err.Error()
 	}
-	return fmt.Sprintf("%s in %s", d, f.namespaceOf(d))
+	return fmt.Sprintf("%s in %s", d, f.workNamespace(d))
 }
 
 // kubeconfigOf is a kubeconfig whose contexts lead to servers of their names.

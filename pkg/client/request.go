@@ -30,9 +30,9 @@ type call struct {
 	method string
 	path   []string // segments below the server's address, not escaped
 	query  url.Values
+	accept string // media types to be answered in; empty means JSON
 	body   []byte
 	id     retry.WriteID
-	accept string // the form to answer in, JSON if empty
 	asks   bool   // a POST that changes nothing
 	object string // what it is about, for messages
 	limit  int64

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"example.com/cmctl/pkg/types"
@@ -41,6 +42,10 @@ func randomDocument(r *rand.Rand) types.Document {
 		d.Set(dataField(key), pick(r, nil, nil, any(""), any("1"), any("MQ=="), any(types.Binary("")),
 			any(types.Binary("MQ==")), any(types.Binary("MQ\n==")), any(types.Binary("no base64"))))
 	}
+	for _, f := range []types.Field{dataField("lines"), annotationField("lines")} {
+		d.Set(f, pick(r, nil, any(randomLines(r, "a", "b", "c", "d")), any(randomLines(r, "a", "b", "c", "d"))))
+	}
+	d.Set(dataField("lines.yaml"), pick(r, nil, any(randomLines(r, "a: 1", "b: 1", "c: 1", "d: 1"))))
 	for _, f := range []types.Field{labelField("l"), labelField("m"), annotationField("n"), annotationField(types.LastApplied)} {
 		d.Set(f, pick(r, nil, any(""), any("1")))
 	}
@@ -48,6 +53,18 @@ func randomDocument(r *rand.Rand) types.Document {
 	d.Set(types.Field{Key: "immutable"}, pick(r, nil, nil, any(true), any(false)))
 	d.Set(types.Field{Key: "future"}, pick(r, nil, nil, any([]any{}), any(map[string]any{"x": "1"}), any(map[string]any{"x": "2"})))
 	return d
+}
+
+// randomLines has most of the given lines, some of them changed, and new ones at
+// the ends.
+func randomLines(r *rand.Rand, from ...string) string {
+	var b strings.Builder
+	b.WriteString(pick(r, "", "", "", "x: 1\n"))
+	for _, line := range from {
+		b.WriteString(pick(r, line+"\n", line+"\n", line+"\n", line+"\n", line+"2\n", ""))
+	}
+	b.WriteString(pick(r, "", "", "", "x: 1\n", "z"))
+	return b.String()
 }
 
 func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
@@ -62,16 +79,21 @@ func checkMerge(t *testing.T, base, mine, live types.Document) {
 			all[f] = true
 		}
 	}
-	told := map[types.Field]string{}
+	told, merged := map[types.Field]string{}, map[types.Field]bool{}
 	for name, changes := range map[string][]types.Change{"applied": m.Applied, "already": m.Already, "theirs": m.Theirs} {
 		for _, c := range changes {
 			told[c.Field] += name
+			merged[c.Field] = c.Merged
 		}
 	}
 	for _, c := range m.Conflicts {
 		told[c.Field] += "conflict"
 	}
 	for f := range all {
+		if merged[f] {
+			checkMergedText(t, f, told[f], b[f], i[f], l[f], got[f])
+			continue
+		}
 		mineChanged, theirsChanged := !types.SameValue(b[f], i[f]), !types.SameValue(b[f], l[f])
 		want, as := l[f], ""
 		switch {
@@ -113,19 +135,70 @@ func checkMerge(t *testing.T, base, mine, live types.Document) {
 	if len(m.Conflicts) == 0 && !sameFields(other.Document.Fields(), got) {
 		t.Errorf("one way makes %s, the other %s", text(t, m.Document), text(t, other.Document))
 	}
+	checkTake(t, base, mine, m)
+}
+
+// checkTake decides all conflicts for a side.
+func checkTake(t *testing.T, base, mine types.Document, m types.Merged) {
+	ours, theirs := m.Take(types.Mine), m.Take(types.Theirs)
+	if told := len(ours.Applied) + len(ours.Theirs); len(ours.Conflicts) > 0 || told != len(m.Applied)+len(m.Theirs)+len(m.Conflicts) {
+		t.Errorf("of %d conflicts, %d are left and %d told of", len(m.Conflicts), len(ours.Conflicts), told)
+	}
+	for side, taken := range map[types.Side]types.Merged{types.Mine: ours, types.Theirs: theirs} {
+		if again := types.Merge(base, mine, taken.Document).Take(side); len(again.Applied) > 0 {
+			t.Errorf("side %d: made again, %v is left to do", side, again.Applied)
+		}
+	}
+}
+
+// checkMergedText counts lines: what either side added is there, and what both
+// lack is not. That no line's removal is dropped is for pkg/types/lines to show.
+func checkMergedText(t *testing.T, f types.Field, told string, base, mine, live, got any) {
+	texts := make([]map[string]int, 4)
+	for i, v := range []any{base, mine, live, got} {
+		text, ok := v.(string)
+		if !ok || types.SameValue(mine, base) || types.SameValue(live, base) {
+			t.Errorf("%s is told as merged from %v, %v and %v", f, base, mine, live)
+			return
+		}
+		texts[i] = map[string]int{}
+		for line := range strings.SplitAfterSeq(text, "\n") {
+			texts[i][line]++
+		}
+	}
+	if told != "applied" && (told != "already" || !types.SameValue(got, live)) {
+		t.Errorf("%s is told as merged and %q", f, told)
+	}
+	for i, side := range texts[1:3] {
+		for line := range side {
+			if texts[0][line] == 0 && texts[3][line] < side[line] {
+				t.Errorf("%s: side %d added %q, and it is not in %q", f, i, line, got)
+			}
+		}
+	}
+	for line := range texts[3] {
+		if texts[1][line] == 0 && texts[2][line] == 0 {
+			t.Errorf("%s: neither side has %q, and it is in %q", f, line, got)
+		}
+	}
 }
 
 func TestMergeDropsNoChange(t *testing.T) {
-	merged, conflicts := 0, 0
+	merged, conflicts, texts := 0, 0, 0
 	drawn(t, func(t *testing.T, draw func() types.Document) {
 		base, mine, live := draw(), draw(), draw()
 		checkMerge(t, base, mine, live)
 		m := types.Merge(base, mine, live)
 		merged += len(m.Applied) + len(m.Theirs) + len(m.Already)
 		conflicts += len(m.Conflicts)
+		for _, c := range m.Applied {
+			if c.Merged {
+				texts++
+			}
+		}
 	})
-	if merged == 0 || conflicts == 0 {
-		t.Errorf("%d changes and %d conflicts: the documents show nothing", merged, conflicts)
+	if merged == 0 || conflicts == 0 || texts == 0 {
+		t.Errorf("%d changes, %d texts merged by lines and %d conflicts: the documents show nothing", merged, texts, conflicts)
 	}
 }
 

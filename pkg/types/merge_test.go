@@ -11,14 +11,20 @@ import (
 // verdict is a merge in one line: what happened to which field.
 func verdict(m types.Merged) string {
 	var parts []string
+	add := func(how string, c types.Change) {
+		if c.Merged {
+			how = "merged and " + how
+		}
+		parts = append(parts, fmt.Sprintf("%s %s %v>%v", how, c.Field, c.From, c.To))
+	}
 	for _, c := range m.Applied {
-		parts = append(parts, fmt.Sprintf("applied %s %v>%v", c.Field, c.From, c.To))
+		add("applied", c)
 	}
 	for _, c := range m.Already {
-		parts = append(parts, fmt.Sprintf("already %s %v>%v", c.Field, c.From, c.To))
+		add("already", c)
 	}
 	for _, c := range m.Theirs {
-		parts = append(parts, fmt.Sprintf("theirs %s %v>%v", c.Field, c.From, c.To))
+		add("theirs", c)
 	}
 	for _, c := range m.Conflicts {
 		parts = append(parts, fmt.Sprintf("conflict %s %v:%v|%v", c.Field, c.Base, c.Mine, c.Live))

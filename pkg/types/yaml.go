@@ -8,11 +8,10 @@ import (
 	"io"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
-	yamlv2 "go.yaml.in/yaml/v2"
+	"example.com/cmctl/pkg/types/content"
 	yamlv3 "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
 )
@@ -89,45 +88,6 @@ func repeatedKeys(err error) []string {
 		return nil
 	}
 	return lines
-}
-
-// JSONToYAML writes JSON as YAML with its keys in order, as Kubernetes shows
-// objects.
-func JSONToYAML(asJSON []byte) ([]byte, error) {
-	dec := json.NewDecoder(bytes.NewReader(asJSON))
-	dec.UseNumber()
-	var value any
-	if err := dec.Decode(&value); err != nil {
-		return nil, err
-	}
-	return yamlv2.Marshal(withNumbers(value))
-}
-
-// withNumbers is the value with numbers that YAML writes as such. It changes what
-// it is given.
-func withNumbers(value any) any {
-	switch v := value.(type) {
-	case map[string]any:
-		for key, child := range v {
-			v[key] = withNumbers(child)
-		}
-	case []any:
-		for i, child := range v {
-			v[i] = withNumbers(child)
-		}
-	case json.Number:
-		if n, err := strconv.ParseInt(v.String(), 10, 64); err == nil {
-			return n
-		}
-		if n, err := strconv.ParseUint(v.String(), 10, 64); err == nil {
-			return n
-		}
-		if n, err := v.Float64(); err == nil {
-			return n
-		}
-		return v.String()
-	}
-	return value
 }
 
 // parseOne is the only document of the text; nil if it has no content. Empty
@@ -441,41 +401,11 @@ func deref(n *yamlv3.Node) *yamlv3.Node {
 	return n
 }
 
-// zeroBased are the messages of the library's parser, which counts lines from
-// 0; its other parts count from 1.
-var zeroBased = regexp.MustCompile(`^(did not find expected (node content|'-' indicator|key$|',' or|<)|` +
-	`found (duplicate %|incompatible YAML|undefined tag handle))`)
-
-// positioned are messages about a place, which lack it if it is line 0.
-var positioned = regexp.MustCompile(`^(did not find|found|mapping (keys|values) are not|block (sequence|mapping)|could not find)`)
-
 // yamlError words an error of the YAML library as "line N: what is wrong".
 func yamlError(doc []byte, err error) error {
-	text := strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")
-	text = strings.TrimPrefix(text, "yaml: ")
-	text = strings.TrimPrefix(text, strings.TrimPrefix(unmarshalErrors, "yaml: "))
-	text = strings.ReplaceAll(text, "\n  ", "; ")
-	line, message := 0, text
-	if rest, ok := strings.CutPrefix(text, "line "); ok {
-		if number, after, ok := strings.Cut(rest, ": "); ok {
-			if n, err := strconv.Atoi(number); err == nil {
-				line, message = n, after
-			}
-		}
+	fault := content.YAMLError(string(doc), err)
+	if strings.HasPrefix(fault.Message, "did not find expected <document start>") {
+		fault.Message = "the YAML document has ended before this line, and more follows; send documents one by one"
 	}
-	switch {
-	case zeroBased.MatchString(message):
-		line++
-	case line == 0 && positioned.MatchString(message):
-		line = 1
-	}
-	if line == 0 {
-		return errors.New(message)
-	}
-	if strings.HasPrefix(message, "did not find expected <document start>") {
-		message = "the YAML document has ended before this line, and more follows; send documents one by one"
-	}
-	// The end of the text is on a line of its own to the parser.
-	last := 1 + bytes.Count(bytes.TrimSuffix(doc, []byte("\n")), []byte("\n"))
-	return fmt.Errorf("line %d: %s", min(line, last), message)
+	return fault
 }
