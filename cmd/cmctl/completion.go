@@ -90,11 +90,13 @@ func (f *factory) wireCompletions(cmd *cobra.Command) {
 	})
 }
 
-// outputWords are those of `how to print: yaml, json or name (default text)`.
+// outputWords are those of `how to print: yaml, jsonpath=... or name (default
+// text)`, up to what a person has to fill in.
 func outputWords(usage string) []string {
 	_, list, _ := strings.Cut(usage, ": ")
 	list, _, _ = strings.Cut(list, " (")
-	return strings.FieldsFunc(strings.ReplaceAll(list, " or ", ","), func(r rune) bool { return r == ',' || r == ' ' })
+	list = strings.NewReplacer(" or ", ",", "=...", "=", "=FILE", "=").Replace(list)
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
 // completeOperands is the completion that a usage line calls for.

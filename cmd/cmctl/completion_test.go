@@ -101,6 +101,7 @@ func TestASilentServerOffersNothing(t *testing.T) {
 func TestOutputWords(t *testing.T) {
 	for usage, want := range map[string]string{
 		"how to print: yaml, json, name or wide (default a table)": "yaml json name wide",
+		"how to print: jsonpath=..., jsonpath-file=FILE or name":   "jsonpath= jsonpath-file= name",
 		"print name alone: name":                                   "name",
 		"a file":                                                   "",
 	} {
