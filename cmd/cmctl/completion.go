@@ -12,8 +12,11 @@ import (
 )
 
 const (
-	// completionBudget is how long a person waits for a completion.
+	// completionBudget is how long a person waits for a completion, and
+	// answerBudget how long the server's answers may take of it: what came until
+	// then is offered.
 	completionBudget = time.Second
+	answerBudget     = 900 * time.Millisecond
 	// completionLimit is how many names are offered.
 	completionLimit = 2000
 )
@@ -87,11 +90,13 @@ func (f *factory) wireCompletions(cmd *cobra.Command) {
 	})
 }
 
-// outputWords are those of `how to print: yaml, json or name (default text)`.
+// outputWords are those of `how to print: yaml, jsonpath=... or name (default
+// text)`, up to what a person has to fill in.
 func outputWords(usage string) []string {
 	_, list, _ := strings.Cut(usage, ": ")
 	list, _, _ = strings.Cut(list, " (")
-	return strings.FieldsFunc(strings.ReplaceAll(list, " or ", ","), func(r rune) bool { return r == ',' || r == ' ' })
+	list = strings.NewReplacer(" or ", ",", "=...", "=", "=FILE", "=").Replace(list)
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
 // completeOperands is the completion that a usage line calls for.
@@ -136,21 +141,21 @@ func (f *factory) completeOperands(use string) cobra.CompletionFunc {
 // are not there already. Whatever goes wrong, there are no words then.
 func (f *factory) ask(begun string, there []string, get func(context.Context, *connection) ([]string, error)) ([]cobra.Completion, cobra.ShellCompDirective) {
 	f.Err = io.Discard
-	ctx, cancel := context.WithTimeout(context.Background(), completionBudget)
+	ctx, cancel := context.WithTimeout(context.Background(), answerBudget)
 	defer cancel()
 	answer := make(chan []string, 1) // one send, also when nobody waits any longer
 	go func() {
 		var words []string
 		conn, err := f.connectToComplete()
 		if err == nil {
-			words, _ = get(ctx, conn)
+			words, _ = get(ctx, conn) // those that came
 		}
 		answer <- words
 	}()
 	var words []string
 	select {
 	case words = <-answer:
-	case <-ctx.Done(): // a credential plugin does not look at ctx
+	case <-time.After(completionBudget): // a credential plugin does not look at ctx
 	}
 	words = slices.DeleteFunc(words, func(w string) bool { return !strings.HasPrefix(w, begun) || slices.Contains(there, w) })
 	return words, cobra.ShellCompDirectiveNoFileComp

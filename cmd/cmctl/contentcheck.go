@@ -7,7 +7,6 @@ import (
 
 	"example.com/cmctl/cmd/cmctl/internal/check"
 	"example.com/cmctl/pkg/types"
-	"github.com/go-viper/mapstructure/v2"
 	"github.com/spf13/pflag"
 )
 
@@ -39,11 +38,7 @@ const checksSetting = "checks"
 
 func (f *factory) checkCommands() ([]check.Command, error) {
 	var commands []check.Command
-	decoder, err := mapstructure.NewDecoder(&mapstructure.DecoderConfig{Result: &commands, ErrorUnused: true})
-	if err == nil {
-		err = decoder.Decode(f.file.Plain[checksSetting])
-	}
-	if err != nil {
+	if err := f.file.Decode(checksSetting, &commands); err != nil {
 		return nil, usagef("the setting %s must be a list of entries with keys and command: %v", checksSetting, err)
 	}
 	for i, c := range commands {

@@ -44,7 +44,10 @@ func newFactory(s streams, i *interrupts) *factory {
 var settingNames = []string{"server", "kubeconfig", "in-cluster", "namespace",
 	"token", "token-file", "client-certificate", "client-key",
 	"certificate-authority", "insecure-skip-tls-verify", "tls-server-name",
-	"max-attempts", "request-timeout", "field-manager", "editor", "color"}
+	"max-attempts", "request-timeout", "field-manager", "color", "editor"}
+
+// fileSettings are lists or mappings, and stand in the settings file alone.
+var fileSettings = []string{checksSetting}
 
 func (f *factory) addFlags(flags *pflag.FlagSet) {
 	f.flags = flags
@@ -125,8 +128,8 @@ func (f *factory) readFile() error {
 
 func knownSettings(file *settings.File) error {
 	for key, value := range file.Plain {
-		if key == checksSetting {
-			continue // the one list, read where it is used
+		if slices.Contains(fileSettings, key) {
+			continue
 		}
 		switch value.(type) {
 		case map[string]any, []any:
@@ -136,7 +139,7 @@ func knownSettings(file *settings.File) error {
 			return fmt.Errorf("unknown setting %q; the context to use is %s", key, settings.CurrentContext)
 		}
 		if !slices.Contains(settingNames, key) {
-			return fmt.Errorf("unknown setting %q; known are %s", key, strings.Join(settingNames, ", "))
+			return fmt.Errorf("unknown setting %q; known are %s", key, strings.Join(slices.Concat(settingNames, fileSettings), ", "))
 		}
 	}
 	return nil
@@ -239,7 +242,7 @@ func (f *factory) connect(verb string) (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn.namespace, conn.explicit = f.namespaceOf(o), f.source("namespace") == onCommandLine
+	conn.namespace, conn.explicit = f.workNamespace(o), f.source("namespace") == onCommandLine
 	conn.host = f.where(o)
 	conn.where = conn.host
 	if f.plugin() || conn.explicit {

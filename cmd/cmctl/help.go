@@ -124,14 +124,15 @@ func spellVerbosity(root *cobra.Command, args []string) []string {
 		if arg == "--" {
 			return append(spelled, args[i:]...)
 		}
-		isValue := i > 0 && takesNext(root, args, args[i-1])
-		switch level, glued := strings.CutPrefix(arg, "-v"); {
-		case isValue:
-		case glued && isLevel(level):
+		level, glued := strings.CutPrefix(arg, "-v")
+		glued = glued && isLevel(level)
+		apart := (arg == "-v" || arg == "--v" || arg == "--verbose") && i+1 < len(args) && isLevel(args[i+1])
+		if (glued || apart) && !(i > 0 && takesNext(root, args, args[i-1])) {
+			if apart {
+				i++
+				level = args[i]
+			}
 			arg = "-v=" + level
-		case (arg == "-v" || arg == "--v" || arg == "--verbose") && i+1 < len(args) && isLevel(args[i+1]):
-			i++
-			arg = "-v=" + args[i]
 		}
 		spelled = append(spelled, arg)
 	}

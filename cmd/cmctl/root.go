@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -74,6 +75,13 @@ overloaded or outcome unknown, 130 interrupted.`,
 		Args:          unknownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	if f.plugin() {
+		root.Long += `
+
+As kubectl's plugin it goes where kubectl goes: to the current context of the
+kubeconfig, and its namespace, unless flags say otherwise. Neither variables nor
+cmctl's own contexts have a say in that.`
+	}
 	root.SetIn(f.In)
 	root.SetOut(f.Out)
 	root.SetErr(f.Err)
@@ -88,8 +96,8 @@ overloaded or outcome unknown, 130 interrupted.`,
 		return pflag.NormalizedName(name)
 	})
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
-		if completing(cmd.Name()) {
-			return nil // whatever is wrong with the settings is not for a shell to show
+		if needsNoSettings(cmd) {
+			return nil
 		}
 		return f.load()
 	}
@@ -101,6 +109,11 @@ overloaded or outcome unknown, 130 interrupted.`,
 	root.CompletionOptions.DisableDefaultCmd = true
 	shapeHelp(root, f)
 	return root
+}
+
+// needsNoSettings tells which commands work whatever is wrong with the settings.
+func needsNoSettings(cmd *cobra.Command) bool {
+	return completing(cmd.Name()) || slices.Contains([]string{"help", "options", "completion"}, cmd.Name())
 }
 
 // knownCommand refuses a command that there is not before its flags are looked

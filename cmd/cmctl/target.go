@@ -236,9 +236,9 @@ func closest(a, b credential) (credential, credential) {
 	return a, b
 }
 
-// namespaceOf is the one to work in. That of one of cmctl's contexts comes before
+// workNamespace is the one to work in. That of one of cmctl's contexts comes before
 // the settings file's own; that of a kubeconfig is a default like any other.
-func (f *factory) namespaceOf(d *destination) string {
+func (f *factory) workNamespace(d *destination) string {
 	given := f.settings.GetString("namespace")
 	switch r := f.source("namespace"); {
 	case r == onCommandLine, r == inVariable && !f.plugin():

@@ -73,7 +73,7 @@ func (s surroundings) meant(t *testing.T, args ...string) string {
 		}
 		return "error: " + err.Error()
 	}
-	return fmt.Sprintf("%s in %s", d, f.namespaceOf(d))
+	return fmt.Sprintf("%s in %s", d, f.workNamespace(d))
 }
 
 // kubeconfigOf is a kubeconfig whose contexts lead to servers of their names.
@@ -282,6 +282,7 @@ func TestCredentialsStayWithTheirServer(t *testing.T) {
 		"token file to flag":                       {"CMCTL_TOKEN_FILE=" + tokenFile, "", "--server=" + url, ""},
 		"token file by a flag":                     {"", "", "--server=" + url + " --token-file=" + tokenFile, "Bearer from-a-file"},
 		"token file before a variable's token":     {"CMCTL_TOKEN=t CMCTL_SERVER=" + url, "", "--token-file=" + tokenFile, "Bearer from-a-file"},
+		"a flag's token before a variable's file":  {"CMCTL_TOKEN_FILE=" + tokenFile + " CMCTL_SERVER=" + url, "", "--token=t", "Bearer t"},
 		"a context's own":                          {"", contexts, "--context=lab", "Bearer lab-token"},
 		"a context's own file":                     {"", contexts, "--context=filed", "Bearer from-a-file"},
 		"a context's own, and a variable's":        {"CMCTL_TOKEN=t", contexts, "--context=lab", "Bearer lab-token"},
@@ -314,6 +315,22 @@ func TestCredentialsStayWithTheirServer(t *testing.T) {
 				t.Errorf("the server was sent %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// What is set for cmctl is not sent to where kubectl goes.
+func TestThePluginTakesNoVariablesAlong(t *testing.T) {
+	_, secure, seen := spy(t)
+	kube := strings.Replace(kubeconfigOf("kube"), "server: 'https://kube.kube'", "insecure-skip-tls-verify: true, server: '"+secure+"'", 1)
+	surroundings{env: map[string]string{"CMCTL_TOKEN": "t"}, file: "token: u\n", kubeconfig: kube}.enter(t)
+	for args, want := range map[string]string{"version": "Bearer kube-token", "version --token=f": "Bearer f"} {
+		var out, errs bytes.Buffer
+		if code := run(t.Context(), strings.Fields(args), streams{Out: &out, Err: &errs, asPlugin: true}, nil); code != 0 {
+			t.Fatalf("exit code %d: %s", code, &errs)
+		}
+		if got := seen(); got != want {
+			t.Errorf("%s: the server was sent %q, want %q", args, got, want)
+		}
 	}
 }
 

@@ -74,6 +74,14 @@ func (k *kubeconfig) target(name string, c Credentials) (*Target, error) {
 	if k.Contexts[name] == nil {
 		return nil, fmt.Errorf("%s has no context %q; it has: %s", k.where, name, k.names())
 	}
+	if user := k.AuthInfos[k.Contexts[name].AuthInfo]; user != nil && c.Token+c.TokenFile != "" {
+		// A token replaces whatever else would prove who the caller is, except for
+		// a client certificate, which the server may ask for besides. What is
+		// replaced is not even read: it may be gone.
+		user.Token, user.TokenFile = c.Token, c.TokenFile
+		user.Username, user.Password = "", ""
+		user.Exec, user.AuthProvider = nil, nil
+	}
 	config, err := clientcmd.NewNonInteractiveClientConfig(*k.Config, name, nil, k.rules).ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("%s, context %q: %w", k.where, name, err)

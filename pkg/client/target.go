@@ -158,12 +158,8 @@ func (c Credentials) apply(to *rest.Config) {
 	if c.ClientCertificate != "" {
 		to.CertFile, to.CertData, to.KeyFile, to.KeyData = c.ClientCertificate, nil, c.ClientKey, nil
 	}
-	// A token replaces whatever else would prove who the caller is, except for a
-	// client certificate, which the server may ask for besides.
 	if c.Token != "" || c.TokenFile != "" {
 		to.BearerToken, to.BearerTokenFile = c.Token, c.TokenFile
-		to.Username, to.Password = "", ""
-		to.ExecProvider, to.AuthProvider = nil, nil
 	}
 }
 

@@ -179,6 +179,25 @@ func absolute(path, folder string) string {
 	return filepath.Join(folder, path)
 }
 
+// Decode reads a setting that is a list or a mapping. Fields that into doesn't
+// have are an error; a setting that isn't there changes nothing.
+func (f *File) Decode(setting string, into any) error {
+	value, ok := f.Plain[setting]
+	if !ok {
+		return nil
+	}
+	text, err := yaml.Marshal(value)
+	if err != nil {
+		return err
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	dec.KnownFields(true)
+	if err := dec.Decode(into); err != nil {
+		return plain(err)
+	}
+	return nil
+}
+
 // Context finds a context by name.
 func (f *File) Context(name string) (Context, bool) {
 	i := slices.IndexFunc(f.Contexts, func(c Context) bool { return c.Name == name })

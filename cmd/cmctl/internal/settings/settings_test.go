@@ -68,6 +68,29 @@ contexts:
 	}
 }
 
+func TestDecode(t *testing.T) {
+	f, err := settings.Read(write(t, "checks:\n- {keys: ['*.Yaml'], command: lint}\nnamespace: a\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var checks []struct {
+		Keys    []string
+		Command string
+	}
+	if err := f.Decode("checks", &checks); err != nil || fmt.Sprint(checks) != "[{[*.Yaml] lint}]" {
+		t.Errorf("got %v, %v", checks, err)
+	}
+	if err := f.Decode("nope", &checks); err != nil || len(checks) != 1 {
+		t.Errorf("a setting that isn't there: %v, %v", checks, err)
+	}
+	var other []struct{ Keys []string }
+	for _, setting := range []string{"checks", "namespace"} {
+		if err := f.Decode(setting, &other); err == nil {
+			t.Errorf("%s was read into what it doesn't fit", setting)
+		}
+	}
+}
+
 func TestAPathMayBeginAtHome(t *testing.T) {
 	t.Setenv("HOME", "/home/me")
 	f, err := settings.Read(write(t, "kubeconfig: ~/.kube/config\n"))
@@ -229,22 +252,24 @@ func TestALinkStaysOne(t *testing.T) {
 
 func TestEditsAtTheSameTimeAreAllKept(t *testing.T) {
 	path := write(t, "# mine\n")
-	const writers = 20
+	const writers, edits = 16, 8
 	var all sync.WaitGroup
 	for i := range writers {
 		all.Go(func() {
-			err := settings.Edit(path, func(d *settings.Document) error {
-				return d.SetContext(settings.Context{Name: fmt.Sprint("c", i), Server: "http://x"})
-			})
-			if err != nil {
-				t.Error(err)
+			for j := range edits {
+				err := settings.Edit(path, func(d *settings.Document) error {
+					return d.SetContext(settings.Context{Name: fmt.Sprintf("c-%d-%d", i, j), Server: "http://x"})
+				})
+				if err != nil {
+					t.Error(err)
+				}
 			}
 		})
 	}
 	all.Wait()
 	f, err := settings.Read(path)
-	if err != nil || len(f.Contexts) != writers {
-		t.Fatalf("%d of %d contexts are there; %v", len(f.Contexts), writers, err)
+	if err != nil || len(f.Contexts) != writers*edits {
+		t.Fatalf("%d of %d contexts are there; %v", len(f.Contexts), writers*edits, err)
 	}
 }
 
