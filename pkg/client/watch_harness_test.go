@@ -188,7 +188,7 @@ func (f *following) end() error {
 	f.tb.Helper()
 	select {
 	case e := <-f.events:
-		f.tb.Fatalf("an event instead of the end: %s", told(e))
+		f.tb.Fatalf("an event instead of the end: %s", brief(e))
 	case err := <-f.failed:
 		return err
 	case <-time.After(30 * time.Second):
@@ -201,15 +201,15 @@ func (f *following) end() error {
 func (f *following) expect(want ...string) {
 	f.tb.Helper()
 	for _, w := range want {
-		if got := told(f.next()); got != w {
+		if got := brief(f.next()); got != w {
 			f.tb.Fatalf("got %q, want %q", got, w)
 		}
 	}
 }
 
-// told is an event in words: its type, the object, the key v of its data and,
+// brief is an event in words: its type, the object, the key v of its data and,
 // after an arrow, that of the previous one.
-func told(e client.Event) string {
+func brief(e client.Event) string {
 	if e.Object == nil {
 		return string(e.Type)
 	}

@@ -36,7 +36,7 @@ func TestAWatchOfAllNamespaces(t *testing.T) {
 	for _, ns := range []string{"team-a", "team-b"} {
 		mustCreate(t, c.ConfigMaps(ns), types.NewDocument(ns, "same"))
 		if e := f.next(); e.Type != client.Added || e.Object.Namespace() != ns {
-			t.Errorf("got %s in %s, want it in %s", told(e), e.Object.Namespace(), ns)
+			t.Errorf("got %s in %s, want it in %s", brief(e), e.Object.Namespace(), ns)
 		}
 	}
 }
@@ -67,7 +67,7 @@ func TestAnObjectThatLeavesTheSelectionIsStillThere(t *testing.T) {
 	w.set("a", "5")
 	f.expect("ADDED a 2", "MODIFIED a 3 was 2")
 	gone := f.next()
-	if got := told(gone); got != "DELETED a 3 was 3" {
+	if got := brief(gone); got != "DELETED a 3 was 3" {
 		t.Fatalf("got %q", got)
 	}
 	if left, err := w.maps.Left(t.Context(), gone.Object); err != nil || !left {
