@@ -60,6 +60,17 @@ func (m *ConfigMaps) Put(ctx context.Context, doc types.Document, id retry.Write
 	return m.write(ctx, k, doc, id)
 }
 
+// check is a dry run of Put.
+func (m *ConfigMaps) check(ctx context.Context, doc types.Document) error {
+	k, err := m.named(http.MethodPut, doc.Name())
+	if err != nil {
+		return err
+	}
+	k.query = url.Values{"dryRun": {metav1.DryRunAll}}
+	_, err = m.write(ctx, k, doc, "")
+	return err
+}
+
 // Delete removes one, if it still has the UID and the ResourceVersion that v
 // names; an empty part of v is not compared.
 func (m *ConfigMaps) Delete(ctx context.Context, name string, v retry.Version, id retry.WriteID) error {
@@ -110,7 +121,10 @@ func (m *ConfigMaps) write(ctx context.Context, k call, doc types.Document, id r
 	}
 	k.body, k.id = body, id
 	// A field that the server doesn't know it would drop, and report a success.
-	k.query = url.Values{"fieldValidation": {metav1.FieldValidationStrict}}
+	if k.query == nil {
+		k.query = url.Values{}
+	}
+	k.query.Set("fieldValidation", metav1.FieldValidationStrict)
 	a, err := m.client.do(ctx, k)
 	if err != nil {
 		return nil, err

@@ -266,3 +266,28 @@ func TestADryRunStoresNothing(t *testing.T) {
 		t.Errorf("after dry runs: %v, was %v", now, was)
 	}
 }
+
+// What would be refused is, and what would be taken is not stored.
+func TestCheckStoresNothing(t *testing.T) {
+	m := mapsOf(t, realAPI(t))
+	made := mustCreate(t, m, flags("a", "1"))
+	o := m.Object("flags")
+	current := o.Version(made)
+	next := made.Clone()
+	next.Set(types.Field{Section: "data", Key: "a"}, "2")
+	for name, c := range map[string]struct {
+		at       retry.Version
+		conflict bool
+	}{
+		"the current version": {at: current},
+		"another version":     {at: retry.Version{UID: current.UID, ResourceVersion: current.ResourceVersion + "1"}, conflict: true},
+		"another object":      {at: retry.Version{UID: "u", ResourceVersion: current.ResourceVersion}, conflict: true},
+	} {
+		if err := o.Check(t.Context(), next, c.at); apierrors.IsConflict(err) != c.conflict || err != nil && !c.conflict {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if now := mustGet(t, m, "flags"); !now.Equal(made) {
+		t.Errorf("stored is %v, want %v", now, made)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+	apitypes "k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/version"
 
 	"example.com/cmctl/pkg/client"
@@ -165,10 +166,14 @@ var calls = map[string]func(context.Context, *client.ConfigMaps) error{
 		_, err := m.Put(ctx, d, "id-1")
 		return err
 	},
+	"patch": func(ctx context.Context, m *client.ConfigMaps) error {
+		_, err := m.Patch(ctx, "flags", apitypes.MergePatchType, []byte(`{"data":{"a":"1"}}`), client.PatchOptions{}, "id-1")
+		return err
+	},
 	"delete": func(ctx context.Context, m *client.ConfigMaps) error {
 		return m.Delete(ctx, "flags", retry.Version{}, "id-1")
 	},
 }
 
 // writes are those of calls that change something.
-var writes = []string{"create", "put", "delete"}
+var writes = []string{"create", "put", "patch", "delete"}

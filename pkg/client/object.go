@@ -45,6 +45,18 @@ func (o *Object) Put(ctx context.Context, d types.Document, id retry.WriteID) (t
 	return o.maps.Put(ctx, d, id)
 }
 
+// Check asks the server whether it would take d as a write made from version
+// at: a dry run of it.
+func (o *Object) Check(ctx context.Context, d types.Document, at retry.Version) error {
+	d = d.Clone()
+	d.SetMeta("uid", at.UID)
+	d.SetMeta("resourceVersion", at.ResourceVersion)
+	if err := o.owns(d); err != nil {
+		return err
+	}
+	return o.maps.check(ctx, d)
+}
+
 // Create makes the object if there is none of its name.
 func (o *Object) Create(ctx context.Context, d types.Document, id retry.WriteID) (types.Document, error) {
 	if err := o.owns(d); err != nil {

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,14 +29,15 @@ const (
 
 // call is one request and what there is to say about it.
 type call struct {
-	method string
-	path   []string // segments below the server's address, not escaped
-	query  url.Values
-	body   []byte
-	accept string // the form of the answer; empty means JSON
-	id     retry.WriteID
-	object string // what it is about, for messages
-	limit  int64
+	method    string
+	path      []string // segments below the server's address, not escaped
+	query     url.Values
+	body      []byte
+	mediaType string // of the body; empty means JSON
+	accept    string // the form of the answer; empty means JSON
+	id        retry.WriteID
+	object    string // what it is about, for messages
+	limit     int64
 }
 
 // writes tells whether carrying the call out twice could do harm.
@@ -93,7 +95,7 @@ func (c *Client) send(ctx, callCtx context.Context, k call) (exchange, *http.Res
 func (c *Client) request(ctx context.Context, k call) *resty.Request {
 	req := c.resty.R().SetContext(ctx).SetDoNotParseResponse(true)
 	if k.body != nil {
-		req.SetHeader("Content-Type", "application/json").SetBody(k.body)
+		req.SetHeader("Content-Type", cmp.Or(k.mediaType, types.MediaJSON)).SetBody(k.body)
 	}
 	if k.accept != "" {
 		req.SetHeader("Accept", k.accept)

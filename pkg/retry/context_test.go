@@ -24,7 +24,7 @@ func TestContextEnds(t *testing.T) {
 		{name: "while the server asks to wait", call: updates(set("a", "2")), faults: script{"GET": {waitLong}}, want: "exhausted TooManyRequests"},
 		{name: "in the write", call: updates(set("a", "2")), faults: script{"PUT": {hangs}}, want: "unknown exhausted lost"},
 		{name: "waiting for the write to be let in", call: updates(set("a", "2")), faults: script{"PUT": {waitLong}}, want: "exhausted TooManyRequests"},
-		{name: "waiting after a loss", call: updates(set("a", "2")), faults: script{"PUT": {failsAfter(unavailable(3600))}}, want: "unknown exhausted ServiceUnavailable"},
+		{name: "waiting after a loss", call: updates(set("a", "2")), faults: script{"PUT": {failsAfter(status(500, "InternalError", 3600))}}, want: "unknown exhausted InternalError"},
 		{name: "in the settling read", call: updates(set("a", "2")), faults: script{"PUT": {lostAfter}, "GET": {nil, hangs}}, want: "unknown lost"},
 		{name: "waiting for the settling read", call: updates(set("a", "2")), faults: script{"PUT": {lostAfter}, "GET": {nil, waitLong}}, want: "unknown exhausted lost TooManyRequests"},
 		{name: "in the history, fixed", call: updates(set("a", "2")), faults: script{"PUT": {lostAfter}, "FIND": {hangs}}, want: "unknown lost"},

@@ -56,7 +56,7 @@ func Upsert[T any](ctx context.Context, t Creator[T], make func(context.Context)
 	l := newLoop(t.Object(), o)
 	for {
 		fresh, err := read(ctx, l, t, false)
-		if isNotFound(err) {
+		if isNotFound(err) && l.Want == (Version{}) {
 			obj, err := make(ctx)
 			if err != nil {
 				return Result[T]{}, err

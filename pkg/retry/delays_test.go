@@ -36,6 +36,10 @@ func TestDelaysAreCappedApartFromAttempts(t *testing.T) {
 			err: "exhausted TooManyRequests", state: "a=1",
 		},
 		{
+			name: "a 503 that says when to come back stored nothing: so does one for good", faults: script{"PUT": repeat(answers(unavailable(1)), 3)}, options: attempts(3),
+			requests: "GET PUT@1 PUT@1 PUT@1", err: "exhausted ServiceUnavailable", state: "a=1",
+		},
+		{
 			name: "429 after a conflict", faults: script{"PUT": {meanwhile(sets("b", "3"))}, "GET": {nil, answers(tooMany(1))}},
 			requests: "GET PUT@1 GET GET PUT@2", outcome: retry.Written, state: "a=9 b=3",
 		},
@@ -133,7 +137,7 @@ func TestMaxElapsedEndsTheLoopBeforeTheDelayThatExceedsIt(t *testing.T) {
 		"asked beyond it":  {script{"GET": {answers(tooMany(11))}}, "exhausted TooManyRequests", 0},
 		"asked up to it":   {script{"GET": {answers(tooMany(10))}}, "", 10 * time.Second},
 		"used up in parts": {script{"GET": repeat(answers(tooMany(4)), 3)}, "exhausted TooManyRequests", 8 * time.Second},
-		"after a loss":     {script{"PUT": {failsAfter(unavailable(11))}}, "unknown exhausted ServiceUnavailable", 0},
+		"after a loss":     {script{"PUT": {failsAfter(status(500, "InternalError", 11))}}, "unknown exhausted InternalError", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -94,7 +94,9 @@ const (
 
 // classify sorts the error of a write. A 5xx counts as ambiguous: behind it
 // may stand a proxy that lost its upstream's answer, or a store that timed out
-// after the write went through.
+// after the write went through. Only a 503 that says when to come back is the
+// API server's own word, given before it does anything: a proxy's has no such
+// time, or is no Status, which a Target reports as a LostError.
 func classify(err error) answer {
 	var unsent *UnsentError
 	var status apierrors.APIStatus
@@ -108,7 +110,7 @@ func classify(err error) answer {
 		return delayed
 	case apierrors.IsConflict(err):
 		return conflict
-	case apierrors.IsTooManyRequests(err):
+	case apierrors.IsTooManyRequests(err), apierrors.IsServiceUnavailable(err) && askedDelay(err) > 0:
 		return delayed
 	case errors.As(err, &status):
 		if code := status.Status().Code; code >= 500 && code != http.StatusNotImplemented && code != http.StatusInsufficientStorage {

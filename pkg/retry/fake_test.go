@@ -102,6 +102,19 @@ func (s *server) Put(ctx context.Context, d doc, id retry.WriteID) (doc, error) 
 	})
 }
 
+func (s *server) Check(ctx context.Context, d doc, at retry.Version) error {
+	_, err := s.request(ctx, "CHECK", at.ResourceVersion, func() (doc, error) {
+		switch {
+		case s.object == nil:
+			return doc{}, notFound()
+		case s.Version(*s.object) != at:
+			return doc{}, conflict()
+		}
+		return d, nil
+	})
+	return err
+}
+
 func (s *server) Create(ctx context.Context, d doc, id retry.WriteID) (doc, error) {
 	return s.request(ctx, "POST", "", func() (doc, error) {
 		if s.object != nil {
@@ -159,7 +172,7 @@ func (s *server) request(ctx context.Context, verb, version string, carryOut fun
 	if err := ctx.Err(); err != nil {
 		return doc{}, &retry.UnsentError{Err: err}
 	}
-	r := request{server: s, write: verb != "GET" && verb != "FIND", carryOut: carryOut}
+	r := request{server: s, write: verb != "GET" && verb != "FIND" && verb != "CHECK", carryOut: carryOut}
 	if f == nil {
 		return r.land()
 	}

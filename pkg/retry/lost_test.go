@@ -38,7 +38,7 @@ func TestLostAnswerIsSettledByTheVersion(t *testing.T) {
 					requests: "GET PUT@1 GET", err: "unknown exhausted lost", state: "a=2",
 				},
 				{
-					name: "500 and 503 leave the outcome open too", faults: script{"PUT": {answers(internal()), answers(unavailable(1))}},
+					name: "500 and a 503 without a time leave the outcome open too", faults: script{"PUT": {answers(internal()), answers(unavailable(0))}},
 					requests: "GET PUT@1 GET PUT@1 GET PUT@1", outcome: retry.Written, state: "a=2",
 				},
 				{

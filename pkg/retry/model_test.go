@@ -50,7 +50,7 @@ func (w *weather) strikes(verb string) fault {
 		}
 		kinds := []fault{answers(tooMany(int32(w.draw(3)))), answers(unavailable(int32(w.draw(3)))), answers(internal()), lostBefore, unsent}
 		if write {
-			kinds = append(kinds, lostAfter, lostAfter, failsAfter(internal()), failsAfter(unavailable(1)))
+			kinds = append(kinds, lostAfter, lostAfter, failsAfter(internal()), failsAfter(unavailable(0)))
 		}
 		if write && (verb != "POST" || w.lateCreates) {
 			kinds = append(kinds, w.lostAndLate, w.lostAndLate)

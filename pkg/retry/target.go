@@ -26,6 +26,9 @@ type Target[T any] interface {
 	Get(ctx context.Context) (T, error)
 	// Put replaces the object if it is still at the version that obj carries.
 	Put(ctx context.Context, obj T, id WriteID) (T, error)
+	// Check asks the server whether it would take obj as a write made from
+	// version at. Nothing is stored, whatever the answer.
+	Check(ctx context.Context, obj T, at Version) error
 	// Find looks the write up in the object's history, among the versions
 	// after since; an empty since stands for the whole history.
 	Find(ctx context.Context, id WriteID, since string) (Finding, error)
@@ -67,6 +70,12 @@ type Options struct {
 	// history can settle ends the loop with an OutcomeUnknownError. An edit to
 	// fixed values is merged again instead.
 	Computed bool
+	// Want is a condition that the caller sets on the object, for Update,
+	// UpdateFrom, Upsert and Read. With a ResourceVersion, only that version is
+	// written on: the server refuses any other, and its Conflict ends the loop.
+	// With a UID, only that object is, whatever its version: another one is a
+	// ReplacedError. Nothing is created under a condition.
+	Want Version
 	// WriteID names the write; empty means a random one.
 	WriteID WriteID
 	// Observe is called at each step, from the loop's goroutine. Nil is fine.

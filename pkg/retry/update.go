@@ -12,8 +12,8 @@ import (
 
 // Update reads the object, applies the edit and puts the result back on the
 // version that was read; on a Conflict it reads and applies anew. It returns
-// NotFound if there is no such object, a ReplacedError if it became another
-// one, an ExhaustedError when the caps are reached, an OutcomeUnknownError when
+// NotFound if there is no such object, a ReplacedError if it became or is another
+// one than wanted, an ExhaustedError when the caps are reached, an OutcomeUnknownError when
 // a lost answer can't be settled, the edit's own error, or the server's refusal.
 func Update[T any](ctx context.Context, t Target[T], edit Edit[T], o Options) (Result[T], error) {
 	l := newLoop(t.Object(), o)
@@ -25,9 +25,14 @@ func Update[T any](ctx context.Context, t Target[T], edit Edit[T], o Options) (R
 }
 
 // Read reads the object with the loop's patience: it waits where the server asks
-// to, within the caps.
+// to, within the caps. A copy that is not what the options want is refused.
 func Read[T any](ctx context.Context, t Target[T], o Options) (T, error) {
-	return read(ctx, newLoop(t.Object(), o), t, false)
+	l := newLoop(t.Object(), o)
+	fresh, err := read(ctx, l, t, false)
+	if err != nil {
+		return fresh, err
+	}
+	return fresh, guard(ctx, l, t, fresh)
 }
 
 // UpdateFrom is Update on a copy that the caller has read already, such as the
@@ -39,7 +44,7 @@ func UpdateFrom[T any](ctx context.Context, t Target[T], start T, edit Edit[T], 
 func update[T any](ctx context.Context, l *loop, t Target[T], fresh T, edit Edit[T]) (Result[T], error) {
 	first := t.Version(fresh)
 	for {
-		next, err := edit(ctx, fresh)
+		next, err := revise(ctx, l, t, fresh, edit)
 		if errors.Is(err, ErrUnchanged) {
 			outcome := Unchanged
 			if l.open != nil {
@@ -65,6 +70,44 @@ func update[T any](ctx context.Context, l *loop, t Target[T], fresh T, edit Edit
 			return Result[T]{}, l.fail(&ReplacedError{Object: l.object, Was: first, Now: now})
 		}
 	}
+}
+
+// revise makes the next version from a copy, if it is what the caller wants.
+func revise[T any](ctx context.Context, l *loop, t Target[T], fresh T, edit Edit[T]) (next T, err error) {
+	if l.open == nil {
+		if err := guard(ctx, l, t, fresh); err != nil {
+			return next, err
+		}
+		return edit(ctx, fresh)
+	}
+	// What may have landed moved the version itself: whether the edit finds its
+	// values there comes first.
+	if next, err = edit(ctx, fresh); err != nil {
+		return next, err
+	}
+	return next, guard(ctx, l, t, fresh)
+}
+
+// guard refuses a copy that is not what the caller wants. That it is at another
+// version than the wanted one is left to the server to say: a write is not
+// asked for, since this copy is not what would have to be edited.
+func guard[T any](ctx context.Context, l *loop, t Target[T], fresh T) error {
+	now := t.Version(fresh)
+	want := l.Want
+	if want.UID == "" {
+		want.UID = now.UID
+	}
+	if want.UID != now.UID {
+		return &ReplacedError{Object: l.object, Was: want, Now: now}
+	}
+	if want.ResourceVersion == "" || want == now {
+		return nil
+	}
+	if err := t.Check(ctx, fresh, want); err != nil {
+		return err
+	}
+	return fmt.Errorf("%s was read at version %s, and then the server took version %s for the current one; nothing was written",
+		l.object, now.ResourceVersion, want.ResourceVersion)
 }
 
 // fate is what became of a body: it landed and object is what the server has,
@@ -96,7 +139,7 @@ func send[T any](ctx context.Context, l *loop, t Target[T], body T) (fate[T], er
 		case end != nil:
 			return fate[T]{}, end
 		case lost != nil: // settled below
-		case kind == conflict:
+		case kind == conflict && l.Want.ResourceVersion == "":
 			if err := l.refused(ctx, err); err != nil {
 				return fate[T]{}, err
 			}
