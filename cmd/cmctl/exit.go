@@ -113,6 +113,10 @@ func exitCode(err error) int {
 		}
 		return code
 	}
+	var program *programError
+	if errors.As(err, &program) {
+		return program.code
+	}
 	var exhausted *retry.ExhaustedError
 	// The order counts: an unknown outcome or an exhausted loop holds the last
 	// answer, which would say less.
@@ -173,6 +177,9 @@ func (e *interruptedError) Unwrap() []error { return []error{errInterrupted, e.e
 // report prints an error for a person: what was tried, on what, and what to do
 // next, which is said once for all that fail alike.
 func report(w io.Writer, err error) {
+	if errors.As(err, new(*programError)) {
+		return // the program has said what there was to say
+	}
 	var hints []string
 	for _, err := range allErrors(err) {
 		fmt.Fprintf(w, "error: %s\n", err)

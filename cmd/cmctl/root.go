@@ -74,7 +74,7 @@ overloaded or outcome unknown, 130 interrupted.`,
 	f.addFlags(root.PersistentFlags())
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return f.load() }
 	root.AddCommand(
-		newGet(f), newCreate(f), newApply(f), newEdit(f), newDelete(f), newVersion(f),
+		newGet(f), newCreate(f), newApply(f), newEdit(f), newDelete(f), newVersion(f), newSync(f), newExec(f),
 	)
 	return root
 }

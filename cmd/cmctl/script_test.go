@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"example.com/cmctl/pkg/server"
 	"example.com/cmctl/pkg/server/store/local"
@@ -79,7 +80,8 @@ func TestScripts(t *testing.T) {
 			return false, fmt.Errorf("unknown condition [%s]", condition)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exitcode": exitcode,
+			"exitcode":   exitcode,
+			"eventually": eventually,
 		},
 	})
 }
@@ -173,6 +175,23 @@ func exitcode(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if code != args[0] {
 		ts.Fatalf("%v ended with %s, want %s", args[1:], code, args[0])
+	}
+}
+
+// eventually COMMAND... runs the command until it succeeds.
+func eventually(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: eventually COMMAND [ARG...]")
+	}
+	for deadline := time.Now().Add(30 * time.Second); ; {
+		err := ts.Exec(args[0], args[1:]...)
+		switch {
+		case err == nil:
+			return
+		case time.Now().After(deadline):
+			ts.Fatalf("%v: %v", args, err)
+		}
+		time.Sleep(20 * time.Millisecond)
 	}
 }
 

@@ -42,13 +42,14 @@ func packages(t *testing.T) []pkg {
 // ours that stand beside it here, and no others.
 func TestImportsRunOneWay(t *testing.T) {
 	allowed := map[string][]string{
-		"cmd/cmctl":                   {"cmd/cmctl/internal/manifest", "cmd/cmctl/internal/mirror", "pkg/client", "pkg/retry", "pkg/types"},
-		"cmd/cmctl/internal/mirror":   {},
-		"cmd/cmctl/internal/manifest": {"pkg/client", "pkg/types"},
-		"cmd/cmserver":                {"pkg/server", "pkg/server/store", "pkg/server/store/local"},
-		"pkg/types":                   {},
-		"pkg/retry":                   {},
-		"pkg/client":                  {"pkg/retry", "pkg/types"},
+		"cmd/cmctl":                    {"cmd/cmctl/internal/manifest", "cmd/cmctl/internal/mirror", "cmd/cmctl/internal/supervise", "pkg/client", "pkg/retry", "pkg/types"},
+		"cmd/cmctl/internal/supervise": {},
+		"cmd/cmctl/internal/mirror":    {},
+		"cmd/cmctl/internal/manifest":  {"pkg/client", "pkg/types"},
+		"cmd/cmserver":                 {"pkg/server", "pkg/server/store", "pkg/server/store/local"},
+		"pkg/types":                    {},
+		"pkg/retry":                    {},
+		"pkg/client":                   {"pkg/retry", "pkg/types"},
 		"pkg/server": {"pkg/server/discovery", "pkg/server/fieldmanager", "pkg/server/openapi", "pkg/server/patch",
 			"pkg/server/render", "pkg/server/store", "pkg/types"},
 		"pkg/server/discovery":       {"pkg/types"},
