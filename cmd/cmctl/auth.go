@@ -159,7 +159,7 @@ func (o *canIOptions) answer(a client.AccessAnswer) error {
 		}
 	}
 	if !a.Allowed {
-		return &saidError{errNo}
+		return &saidError{exitFailed, errNo}
 	}
 	return nil
 }

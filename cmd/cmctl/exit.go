@@ -102,7 +102,10 @@ func (e *objectError) Unwrap() error { return e.err }
 
 // saidError is a failure that a command printed as its result, as can-i prints
 // no. Nothing more is to be said about it.
-type saidError struct{ err error }
+type saidError struct {
+	code int
+	err  error
+}
 
 func (e *saidError) Error() string { return e.err.Error() }
 func (e *saidError) Unwrap() error { return e.err }
@@ -112,6 +115,9 @@ func (e *saidError) Unwrap() error { return e.err }
 func exitCode(err error) int {
 	if errors.Is(err, errInterrupted) {
 		return exitInterrupted
+	}
+	if said := (*saidError)(nil); errors.As(err, &said) {
+		return said.code
 	}
 	if errors.Is(err, errDiffers) {
 		return exitDiffers

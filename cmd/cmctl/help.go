@@ -15,7 +15,7 @@ var helpGroups = []struct {
 	id, title string
 	commands  []string
 }{
-	{"read", "Read:", []string{"get", "describe", "diff", "export", "blame", "history", "wait"}},
+	{"read", "Read:", []string{"get", "describe", "diff", "export", "blame", "wait"}},
 	{"write", "Write:", []string{"create", "edit", "apply", "replace", "patch", "label", "annotate", "delete", "copy"}},
 	{"script", "For scripts and programs:", []string{"set", "unset", "update", "exec", "sync"}},
 	{"server", "About the server:", []string{"version", "auth", "api-resources", "explain"}},

@@ -10,10 +10,11 @@ import (
 )
 
 // interrupts turns SIGINT, SIGTERM and SIGHUP into the end of a context, except while
-// an editor has the terminal: Ctrl-C there reaches the whole foreground group
-// and is meant for the editor.
+// an editor or a program has the terminal: Ctrl-C there reaches the whole foreground
+// group and is meant for that one.
 type interrupts struct {
 	editing atomic.Bool
+	passing atomic.Bool
 	caught  atomic.Bool
 	draft   atomic.Pointer[string] // the file with a person's text, if there is one
 }
@@ -36,6 +37,16 @@ func (i *interrupts) whileEditing(f func() error) error {
 	return f()
 }
 
+// whileRunning runs f with all signals left to it: it passes them on to a program.
+func (i *interrupts) whileRunning(f func() error) error {
+	if i == nil {
+		return f()
+	}
+	i.passing.Store(true)
+	defer i.passing.Store(false)
+	return f()
+}
+
 // interrupted tells whether a person or the system asked the program to end.
 func (i *interrupts) interrupted() bool { return i != nil && i.caught.Load() }
 
@@ -48,7 +59,7 @@ func withInterrupts() (context.Context, *interrupts, func()) {
 	go func() {
 		defer close(done)
 		for s := range signals {
-			if s == os.Interrupt && i.editing.Load() {
+			if i.passing.Load() || s == os.Interrupt && i.editing.Load() {
 				continue
 			}
 			if i.caught.Swap(true) {

@@ -1,0 +1,247 @@
+package mirror
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	dataLink = "..data"
+	lockName = "..cmctl.lock"
+)
+
+// Options adjust a Folder. The zero value is ready to use.
+type Options struct {
+	// Mode is the mode of the files; 0 means 0644.
+	Mode fs.FileMode
+}
+
+// Folder is a folder whose files are a ConfigMap's keys. One Folder at a time
+// may be open for a path, over all processes. It is used by one goroutine.
+type Folder struct {
+	path string
+	mode fs.FileMode
+	lock *os.File
+}
+
+// BusyError says that another process keeps the folder in step.
+type BusyError struct{ Path string }
+
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("the folder %s is being kept in step by another process; end that one first", e.Path)
+}
+
+// ForeignError says that something stands in the folder where a key's link
+// would have to be, or that the folder is somebody else's mirror.
+type ForeignError struct{ Path, Why string }
+
+func (e *ForeignError) Error() string {
+	return fmt.Sprintf("%s %s; nothing was changed: give another folder, or move it away", e.Path, e.Why)
+}
+
+// Open takes the folder, made if it isn't there, and removes what a process that
+// was killed half-way left behind. It returns a BusyError while another has it.
+func Open(path string, o Options) (*Folder, error) {
+	if o.Mode == 0 {
+		o.Mode = 0o644
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return nil, err
+	}
+	lock, err := os.OpenFile(filepath.Join(path, lockName), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		lock.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, &BusyError{path}
+		}
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	f := &Folder{path: path, mode: o.Mode, lock: lock}
+	if err := f.tidy(); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// Close lets others take the folder. Its files stay.
+func (f *Folder) Close() error { return f.lock.Close() }
+
+// Path is the folder's absolute path.
+func (f *Folder) Path() string { return f.path }
+
+// current is the folder of the version that ..data leads to, empty if there is
+// no such link.
+func (f *Folder) current() (string, error) {
+	target, err := os.Readlink(f.in(dataLink))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", nil
+	case errors.Is(err, syscall.EINVAL):
+		return "", &ForeignError{f.in(dataLink), "is not a link"}
+	}
+	return target, err
+}
+
+func (f *Folder) in(parts ...string) string {
+	return filepath.Join(append([]string{f.path}, parts...)...)
+}
+
+// Mirrors tells whether the folder is laid out as a mirror, which Write does,
+// or is a plain folder of files.
+func (f *Folder) Mirrors() (bool, error) {
+	current, err := f.current()
+	return current != "", err
+}
+
+// Record is what the folder was last in step with, nil if it never was.
+func (f *Folder) Record() (*Record, error) {
+	current, err := f.current()
+	if err != nil {
+		return nil, err
+	}
+	return readRecord(f.in(current))
+}
+
+// Keep records what a plain folder is in step with, without touching its files.
+func (f *Folder) Keep(r Record) error {
+	current, err := f.current()
+	if err != nil {
+		return err
+	}
+	return writeRecord(f.in(current), r)
+}
+
+// Files are the folder's files as they are now: what was edited in place, and
+// what an editor put in a link's stead. Skipped names what is no file to take,
+// and why.
+func (f *Folder) Files() (files map[string][]byte, skipped []string, err error) {
+	record, err := f.Record()
+	if err != nil {
+		return nil, nil, err
+	}
+	entries, err := os.ReadDir(f.path)
+	if err != nil {
+		return nil, nil, err
+	}
+	files = map[string][]byte{}
+	for _, e := range entries {
+		name := e.Name()
+		if strings.HasPrefix(name, "..") {
+			continue
+		}
+		why, err := f.unfit(name, record)
+		if err != nil {
+			return nil, nil, err
+		}
+		if why != "" {
+			skipped = append(skipped, f.in(name)+" is skipped: "+why)
+			continue
+		}
+		if files[name], err = os.ReadFile(f.in(name)); err != nil {
+			return nil, nil, err
+		}
+	}
+	return files, skipped, nil
+}
+
+// unfit tells why an entry is not taken for a key: empty if it is.
+func (f *Folder) unfit(name string, record *Record) (string, error) {
+	info, err := os.Stat(f.in(name))
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case !info.Mode().IsRegular():
+		return "it is not a file", nil
+	case record != nil && record.Data[name] != nil:
+		return "", nil
+	case strings.HasPrefix(name, "."), strings.HasSuffix(name, "~"):
+		return "editors leave such files behind; a key of that name has to be made with 'cmctl set'", nil
+	}
+	return "", nil
+}
+
+// versionPrefix begins the names of the folders that hold one version each.
+const versionPrefix = "..cmctl-"
+
+func newVersionFolder(parent string, now time.Time) (string, error) {
+	dir, err := os.MkdirTemp(parent, versionPrefix+now.UTC().Format("2006_01_02_15_04_05.*"))
+	if err != nil {
+		return "", err
+	}
+	return dir, os.Chmod(dir, 0o755)
+}
+
+// tidy removes versions that are not the current one, and links that lead
+// nowhere. A key's link is made before the switch and removed after it: one
+// that is missing was removed by a person.
+func (f *Folder) tidy() error {
+	current, err := f.current()
+	if err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(f.path)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name := e.Name()
+		switch {
+		case strings.HasPrefix(name, versionPrefix) && name != current && e.IsDir():
+			err = os.RemoveAll(f.in(name))
+		case f.leadsNowhere(name):
+			err = os.Remove(f.in(name))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// linkTo is where a key's link leads.
+func linkTo(key string) string { return dataLink + "/" + key }
+
+func (f *Folder) isLink(key string) bool {
+	target, err := os.Readlink(f.in(key))
+	return err == nil && target == linkTo(key)
+}
+
+func (f *Folder) leadsNowhere(name string) bool {
+	if strings.HasPrefix(name, "..") || !f.isLink(name) {
+		return false
+	}
+	_, err := os.Stat(f.in(name))
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// links are the keys that have a link.
+func (f *Folder) links() ([]string, error) {
+	entries, err := os.ReadDir(f.path)
+	if err != nil {
+		return nil, err
+	}
+	var keys []string
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), "..") && f.isLink(e.Name()) {
+			keys = append(keys, e.Name())
+		}
+	}
+	slices.Sort(keys)
+	return keys, nil
+}

@@ -1,0 +1,147 @@
+// Package supervise runs one program, passes it the signals that its supervisor
+// gets, and starts it anew when its environment changes.
+//
+//	code, err := supervise.Run(ctx, supervise.Program{Words: []string{"app"}}, environments)
+package supervise
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// Program is what to run.
+type Program struct {
+	Words    []string // the program and its arguments
+	In       io.Reader
+	Out, Err io.Writer
+	Grace    time.Duration // how long it may take to end after SIGTERM before it is killed
+	Restarts func()        // called before each restart; may be nil
+}
+
+// signalsToPass reach the program through its supervisor. SIGINT is not among
+// them: Ctrl-C reaches the whole foreground group by itself.
+var signalsToPass = []os.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2}
+
+// Run starts the program with the first environment that comes, and anew with
+// each further one, until it ends by itself. It returns the program's exit
+// code, 128 plus the signal's number if a signal ended it. An environment is
+// the whole of it, as os.Environ gives it. When environments is closed, the
+// program goes on as it is; the context counts only until it is started.
+func Run(ctx context.Context, p Program, environments <-chan []string) (int, error) {
+	var env []string
+	select {
+	case first, ok := <-environments:
+		if !ok {
+			return 0, errors.New("there is no environment to start the program with")
+		}
+		env = first
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, signalsToPass...)
+	defer signal.Stop(signals)
+	for {
+		r, err := p.start(env)
+		if err != nil {
+			return 0, err
+		}
+		next, ended := r.watch(environments, signals)
+		if ended {
+			return r.code()
+		}
+		if r.stop(signals) {
+			return r.code()
+		}
+		if p.Restarts != nil {
+			p.Restarts()
+		}
+		env = next
+	}
+}
+
+// running is one run of the program.
+type running struct {
+	Program
+	cmd   *exec.Cmd
+	ended chan struct{} // closed when the process is gone
+	err   error         // of Wait; read after ended is closed
+}
+
+func (p Program) start(env []string) (*running, error) {
+	cmd := exec.Command(p.Words[0], p.Words[1:]...)
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = env, p.In, p.Out, p.Err
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("the program can't be started: %w", err)
+	}
+	r := &running{Program: p, cmd: cmd, ended: make(chan struct{})}
+	go func() {
+		defer close(r.ended)
+		r.err = cmd.Wait()
+	}()
+	return r, nil
+}
+
+// watch waits for the program's end or for a new environment, and passes
+// signals on meanwhile.
+func (r *running) watch(environments <-chan []string, signals <-chan os.Signal) (next []string, ended bool) {
+	for {
+		select {
+		case <-r.ended:
+			return nil, true
+		case s := <-signals:
+			_ = r.cmd.Process.Signal(s) // it may just have ended
+		case env, ok := <-environments:
+			if ok {
+				return env, false
+			}
+			environments = nil
+		}
+	}
+}
+
+// stop ends the program for a restart. over is true if it must not be started
+// again: it had just ended by itself, or somebody else asked it to end meanwhile.
+func (r *running) stop(signals <-chan os.Signal) (over bool) {
+	select {
+	case <-r.ended:
+		return true
+	default:
+	}
+	_ = r.cmd.Process.Signal(syscall.SIGTERM) // it may just have ended
+	grace := time.NewTimer(r.Grace)
+	defer grace.Stop()
+	for {
+		select {
+		case <-r.ended:
+			return over
+		case s := <-signals:
+			over = over || s == syscall.SIGTERM
+			_ = r.cmd.Process.Signal(s) // it may just have ended
+		case <-grace.C:
+			_ = r.cmd.Process.Kill() // it may just have ended
+		}
+	}
+}
+
+// code is the exit code of a program that ended.
+func (r *running) code() (int, error) {
+	var exit *exec.ExitError
+	switch {
+	case r.err == nil:
+		return 0, nil
+	case errors.As(r.err, &exit):
+		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+			return 128 + int(status.Signal()), nil
+		}
+		return exit.ExitCode(), nil
+	}
+	return 0, fmt.Errorf("the program %s: %w", r.Words[0], r.err)
+}

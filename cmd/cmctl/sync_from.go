@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+
+	"example.com/cmctl/cmd/cmctl/internal/fromfiles"
+	"example.com/cmctl/cmd/cmctl/internal/mirror"
+	"example.com/cmctl/pkg/retry"
+	"example.com/cmctl/pkg/types"
+)
+
+// push is the folder's content on its way to the ConfigMap.
+type push struct {
+	*syncOptions
+	conn   *connection
+	object string
+	record *mirror.Record // what the folder was last in step with, nil if never
+	files  map[string][]byte
+	live   types.Document // the copy that the last comparison was made with
+}
+
+// runFrom writes what was changed in the folder to the ConfigMap.
+func (o *syncOptions) runFrom(ctx context.Context) error {
+	conn, err := o.connect("sync")
+	if err != nil {
+		return err
+	}
+	folder, err := o.open(o.from)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	if err := o.sameSource(conn, folder); err != nil {
+		return err
+	}
+	p := &push{syncOptions: o, conn: conn}
+	if err := p.read(folder); err != nil {
+		return err
+	}
+	return p.run(ctx, folder)
+}
+
+func (p *push) read(folder *mirror.Folder) (err error) {
+	var skipped []string
+	if p.files, skipped, err = folder.Files(); err != nil {
+		return err
+	}
+	for _, s := range skipped {
+		p.note("%s", s)
+	}
+	if len(p.files) == 0 {
+		return fmt.Errorf("the folder %s holds no file to sync; nothing was written (to remove all keys: cmctl unset)", folder.Path())
+	}
+	for name := range p.files {
+		if why := fromfiles.BadKey(name); why != "" {
+			return fmt.Errorf("%s/%s can't be a key: %s; nothing was written", folder.Path(), name, why)
+		}
+	}
+	p.record, err = folder.Record()
+	return err
+}
+
+func (p *push) run(ctx context.Context, folder *mirror.Folder) error {
+	object := p.conn.ConfigMaps(p.conn.namespace).Object(p.name)
+	p.object = object.Object()
+	options := p.retryOptions(p.progress(object))
+	options.Want = p.guard.want()
+	created := false
+	res, err := retry.Upsert(ctx, object,
+		func(context.Context) (types.Document, error) {
+			created = true
+			return p.fresh()
+		},
+		func(_ context.Context, live types.Document) (types.Document, error) {
+			created = false
+			return p.onto(live)
+		}, options)
+	if err != nil && !p.landedAndGone(err) {
+		return p.conn.explain(p.conn.namespace, p.name, err)
+	}
+	word := "synced"
+	switch {
+	case created:
+		word = "created"
+	case res.Outcome == retry.Unchanged:
+		word = "unchanged"
+	}
+	if err := p.say("configmap/%s %s", p.name, word); err != nil {
+		return err
+	}
+	if res.Object == nil {
+		return nil
+	}
+	return p.settle(folder, res.Object)
+}
+
+// settle records what the folder and the ConfigMap now agree on, and brings a
+// mirror to what the ConfigMap has. A plain folder keeps its files: what others
+// changed counts as theirs the next time too.
+func (p *push) settle(folder *mirror.Folder, stored types.Document) error {
+	record := p.recordFrom(p.conn, stored)
+	record.Data = p.files
+	if err := folder.Keep(record); err != nil {
+		return fmt.Errorf("the ConfigMap is written, but the folder's record is not: %w", err)
+	}
+	mirrors, err := folder.Mirrors()
+	if err != nil || !mirrors {
+		return err
+	}
+	if _, err := folder.Write(p.recordFrom(p.conn, stored)); errors.As(err, new(*mirror.EditedError)) {
+		p.note("%v; that is for the next sync", err)
+	} else if err != nil {
+		return fmt.Errorf("the ConfigMap is written, but the folder is not brought to what it has now: %w", err)
+	}
+	return nil
+}
+
+// with is a document whose data are these files.
+func with(doc types.Document, files map[string][]byte) types.Document {
+	next := doc.Clone()
+	delete(next, "data")
+	delete(next, "binaryData")
+	for key, value := range files {
+		next.Set(types.Field{Section: "data", Key: key}, valueOfBytes(value))
+	}
+	return next
+}
+
+// valueOfBytes is a value as a document holds it: text if it is UTF-8.
+func valueOfBytes(value []byte) any {
+	if fromfiles.InvalidUTF8(value) >= 0 {
+		return types.Binary(base64.StdEncoding.EncodeToString(value))
+	}
+	return string(value)
+}
+
+// fresh is the object to create where there is none.
+func (p *push) fresh() (types.Document, error) {
+	if p.record != nil && !p.force {
+		return nil, p.conflict(nil, "it was deleted since the folder was last in step with it", "make it anew from the folder with --force")
+	}
+	return with(types.NewDocument(p.conn.namespace, p.name), p.files), nil
+}
+
+// onto makes the next version of the live object.
+func (p *push) onto(live types.Document) (types.Document, error) {
+	p.live = live
+	switch {
+	case p.record == nil || p.record.UID != live.UID():
+		return p.overwrite(live)
+	}
+	bare := types.NewDocument(live.Namespace(), live.Name())
+	m := types.Merge(with(bare, p.record.Data), with(bare, p.files), live)
+	if live.ResourceVersion() != p.record.ResourceVersion {
+		p.note("the folder was last in step with version %s; the object is at version %s", p.record.ResourceVersion, live.ResourceVersion())
+	}
+	if len(m.Conflicts) > 0 && !p.force {
+		return nil, p.conflict(m.Conflicts, "the folder and somebody else changed the same thing", "bring the folder up to date, or take its side with --force")
+	}
+	for _, c := range m.Conflicts {
+		m.Document.Set(c.Field, c.Mine)
+	}
+	if len(m.Applied)+len(m.Conflicts) == 0 {
+		return nil, retry.ErrUnchanged
+	}
+	return m.Document, nil
+}
+
+// overwrite is for a folder that was never in step with this object: nothing
+// tells which side changed what.
+func (p *push) overwrite(live types.Document) (types.Document, error) {
+	next := with(live, p.files)
+	changes := types.Diff(live, next)
+	if len(changes) == 0 {
+		return nil, retry.ErrUnchanged
+	}
+	if p.force {
+		return next, nil
+	}
+	what := "the folder was never in step with it, and differs from it"
+	if p.record != nil {
+		what = "it was deleted and made anew since the folder was last in step with it, and the folder differs from it"
+	}
+	conflicts := make([]types.Conflict, len(changes))
+	for i, c := range changes {
+		conflicts[i] = types.Conflict{Field: c.Field, Mine: c.To, Live: c.From}
+	}
+	return nil, p.conflict(conflicts, what, fmt.Sprintf("get it with 'cmctl sync %s --to DIR%s' into another folder first, or take this folder's side with --force", p.name, p.conn.where))
+}
+
+func (p *push) conflict(fields []types.Conflict, what, next string) error {
+	c := &conflictError{object: p.object, server: p.conn.Target().String(), what: what + "; nothing was written", next: next}
+	for _, f := range fields {
+		sides := []sideValue{{"folder", f.Mine, ""}, {"live", f.Live, ""}}
+		if p.record != nil && p.record.UID == p.live.UID() {
+			sides = append([]sideValue{{"last sync", f.Base, ""}}, sides...)
+		}
+		c.add(f.Field, sides...)
+	}
+	return c
+}
