@@ -118,7 +118,11 @@ func serve() (url string, stop func(), err error) {
 		return "", nil, err
 	}
 	h := httptest.NewServer(server.New(server.Options{Store: st, Logger: quiet, Version: apiversion.Info{GitVersion: "v1.37.0+test"}}).Handler())
-	return h.URL, func() { h.Close(); st.Close() }, nil
+	return h.URL, func() {
+		h.CloseClientConnections() // a watch of a script that failed would be waited for
+		h.Close()
+		st.Close()
+	}, nil
 }
 
 // given is the server of a kubeconfig's current context.
