@@ -17,8 +17,10 @@ type conflictError struct {
 	fields []fieldConflict
 }
 
+// fieldConflict is a field, or a place in its value, with what the sides made
+// of it.
 type fieldConflict struct {
-	field types.Field
+	title string
 	sides []sideValue
 }
 
@@ -30,14 +32,18 @@ type sideValue struct {
 }
 
 func (e *conflictError) add(f types.Field, sides ...sideValue) {
-	e.fields = append(e.fields, fieldConflict{f, sides})
+	e.addPlace(f.String(), sides...)
+}
+
+func (e *conflictError) addPlace(title string, sides ...sideValue) {
+	e.fields = append(e.fields, fieldConflict{title, sides})
 }
 
 func (e *conflictError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "conflict: %s on %s: %s", e.object, e.server, e.what)
 	for _, f := range e.fields {
-		fmt.Fprintf(&b, "\n  %s", f.field)
+		fmt.Fprintf(&b, "\n  %s", f.title)
 		width := 0
 		for _, s := range f.sides {
 			width = max(width, len(s.label)+1)

@@ -4,80 +4,81 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
+	"io"
+
+	"example.com/cmctl/cmd/cmctl/internal/view"
+	"example.com/cmctl/pkg/retry"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// draft is the file in which a person edits an object. It is readable by its
-// owner alone, and goes only when the server has taken what is in it.
-type draft struct {
-	path  string
-	shown []byte
-	left  bool // it stays whatever happens
+// settle is what becomes of the draft when the edit ends with err: it is kept
+// and named if there is work in it that the server didn't take.
+func (s *session) settle(err error) error {
+	if err != nil && (s.work || s.touched()) {
+		return &keptError{path: s.draft.Path(), shown: s.draft.ShownPath(), next: s.resumeCommand(err), err: err}
+	}
+	if !s.leave {
+		s.draft.Remove()
+	}
+	return err
 }
 
-func newDraft(name string, shown []byte) (*draft, error) {
-	// A name may be as long as a file's may be.
-	file, err := os.CreateTemp("", "cmctl-edit-"+name[:min(len(name), 60)]+"-*.yaml")
+// touched tells whether there may be work of the person in the draft. What can't
+// be read just now may be.
+func (s *session) touched() bool {
+	text, err := s.draft.Read()
 	if err != nil {
-		return nil, fmt.Errorf("no file to edit in can be made: %w", err)
+		return s.draft.Exists()
 	}
-	_, err = file.Write(shown)
-	if closeErr := file.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		os.Remove(file.Name())
-		return nil, fmt.Errorf("the file to edit in can't be written: %w", err)
-	}
-	return &draft{path: file.Name(), shown: shown}, nil
+	_, text = view.SplitNote(text)
+	return !bytes.Equal(text, s.given) && len(bytes.TrimSpace(text)) > 0
 }
 
-// read returns what the person made of it.
-func (d *draft) read() ([]byte, error) {
-	text, err := os.ReadFile(d.path)
-	if err != nil {
-		return nil, fmt.Errorf("what the editor left can't be read: %w", err)
+// resumeCommand is what goes on from the draft after err.
+func (s *session) resumeCommand(err error) string {
+	command := "cmctl edit --resume " + shellQuote(s.draft.Path())
+	switch {
+	case errors.As(err, new(*deletedError)):
+		command += " --save-as=" + s.draft.Shown.Name
+	case errors.As(err, new(*retry.ReplacedError)), apierrors.IsAlreadyExists(err):
+		command += " --save-as=OTHER-NAME"
+	case s.saveAs != "":
+		command += " --save-as=" + s.saveAs
 	}
-	return text, nil
+	return command + s.conn.where
 }
-
-// changed tells whether there may be work of the person in it. What can't be
-// read just now may be.
-func (d *draft) changed() bool {
-	text, err := d.read()
-	if err != nil {
-		return !errors.Is(err, fs.ErrNotExist)
-	}
-	return !bytes.Equal(text, d.shown) && len(bytes.TrimSpace(text)) > 0
-}
-
-func (d *draft) remove() {
-	if !d.left {
-		os.Remove(d.path)
-	}
-}
-
-// leave keeps the file for an editor that may still have it open.
-func (d *draft) leave() { d.left = true }
 
 // keptError adds to an error where the person's text is. report says it, after
 // all that went wrong.
 type keptError struct {
-	path  string
-	where string // the flags that name the same server and namespace
+	path  string // the text
+	shown string // what it was made from
+	next  string // the command that goes on from it
 	err   error
 }
 
 func (e *keptError) Error() string { return e.err.Error() }
 func (e *keptError) Unwrap() error { return e.err }
 
-// settle is what becomes of the draft when the edit ends with err: it is kept
-// and named if there is work in it that the server didn't take.
-func (d *draft) settle(err error, where string) error {
-	if err == nil || !d.changed() {
-		d.remove()
-		return err
+func (e *keptError) tell(w io.Writer) {
+	fmt.Fprintf(w, "your text is kept in %s\n", e.path)
+	if e.shown != "" {
+		fmt.Fprintf(w, "what it was made from is beside it, in %s\n", e.shown)
 	}
-	return &keptError{path: d.path, where: where, err: err}
+	fmt.Fprintf(w, "go on with: %s\n", e.next)
+}
+
+// keptIn are the texts that were kept of one object, or of several.
+func keptIn(err error) []*keptError {
+	var kept *keptError
+	if errors.As(err, &kept) {
+		return []*keptError{kept}
+	}
+	many := manyError(nil)
+	errors.As(err, &many)
+	var all []*keptError
+	for _, e := range many {
+		all = append(all, keptIn(e)...)
+	}
+	return all
 }

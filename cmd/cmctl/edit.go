@@ -1,53 +1,146 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
-	"time"
 
-	"example.com/cmctl/cmd/cmctl/internal/manifest"
-	"example.com/cmctl/pkg/retry"
+	"example.com/cmctl/pkg/client"
 	"example.com/cmctl/pkg/types"
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/labels"
 )
 
 type editOptions struct {
 	*factory
-	name string
+	names      []string
+	selector   string
+	key        string
+	output     string
+	onConflict string
+	saveAs     string
+	resume     string
+	force      bool
+	checks     contentChecks
+	guard      guardFlags
 }
 
 func newEdit(f *factory) *cobra.Command {
 	o := &editOptions{factory: f}
 	cmd := &cobra.Command{
-		Use:   "edit NAME",
-		Short: "Edit a ConfigMap in your editor; what others change meanwhile stays",
-		Long: `Edit a ConfigMap in the editor that $CMCTL_EDITOR, $KUBE_EDITOR, $VISUAL or
-$EDITOR names, else vi.
+		Use:   "edit NAME...",
+		Short: "Edit ConfigMaps in your editor; what others change meanwhile stays",
+		Long: `Edit ConfigMaps in the editor that $CMCTL_EDITOR, $KUBE_EDITOR, $VISUAL or
+$EDITOR names, else vi; several are edited one after the other.
 
 What you changed is written on the version that you were shown. If somebody wrote
 in between, the object is read again and your change, nothing else, is made to
-the fresh copy. A key that both of you changed is left as it is: both values are
-shown, and your text is kept in a file.`,
+the fresh copy. Where both of you changed the same, the editor opens again with
+that part marked, as git marks it, and nothing is written until no marker is
+left. Without a terminal that ends with exit code 3; --on-conflict decides then.
+
+What can't be written, for it is no YAML or the server refuses it, opens the
+editor again too. An untouched or emptied text cancels. Your text is removed only
+when the server has taken it; go on from one that was kept with --resume.`,
 		Example: `  cmctl edit flags
   cmctl edit cm/flags -n team-a
+  cmctl edit flags --key app.toml       # the value alone, as a file
+  cmctl edit -l tier=web
+  cmctl edit flags --save-as flags-new  # what you make of it becomes a new object
+  cmctl edit --resume /tmp/cmctl-edit-flags-123/flags.yaml
   CMCTL_EDITOR='code --wait' cmctl edit flags`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			names, err := parseNames(args)
-			if err != nil {
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if o.names, err = parseNames(args); err != nil {
 				return err
 			}
-			if len(names) != 1 {
-				return usagef("edit takes one NAME")
+			if err := o.validate(cmd.Flags()); err != nil {
+				return err
 			}
-			o.name = names[0]
 			return o.run(cmd.Context())
 		},
 	}
+	o.addFlags(cmd.Flags())
+	// It fails only for a flag that isn't there.
+	_ = cmd.RegisterFlagCompletionFunc("on-conflict", cobra.FixedCompletions(conflictModes, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
+}
+
+func (o *editOptions) addFlags(flags *pflag.FlagSet) {
+	flags.StringVarP(&o.selector, "selector", "l", "", "edit those whose labels match: tier=web,!old")
+	flags.StringVar(&o.key, "key", "", "edit the value of this `KEY` alone, as a plain file; one that is not there is made")
+	flags.StringVarP(&o.output, "output", "o", "", "how to edit: yaml or json (default yaml)")
+	flags.StringVar(&o.onConflict, "on-conflict", conflictMerge, "where others changed the same: merge (ask, or stop without a terminal), ours, theirs; fail: stop if they changed anything")
+	flags.StringVar(&o.saveAs, "save-as", "", "create a new object of this `NAME` from what you make of it, and leave this one as it is")
+	flags.StringVar(&o.resume, "resume", "", "go on from a text that an edit before kept in this `FILE`")
+	flags.BoolVar(&o.force, "force", false, "write the data of Helm's release records too")
+	o.checks.addFlag(flags)
+	o.guard.add(flags)
+}
+
+// What --on-conflict takes.
+const (
+	conflictMerge  = "merge"
+	conflictFail   = "fail"
+	conflictOurs   = "ours"
+	conflictTheirs = "theirs"
+)
+
+var conflictModes = []string{conflictMerge, conflictFail, conflictOurs, conflictTheirs}
+
+func (o *editOptions) validate(flags *pflag.FlagSet) error {
+	if err := checkOutput(o.output, "yaml", "json"); err != nil {
+		return err
+	}
+	if err := o.guard.validate(flags); err != nil {
+		return err
+	}
+	if err := o.checks.prepare(o.factory); err != nil {
+		return err
+	}
+	if _, err := labels.Parse(o.selector); err != nil {
+		return usagef("-l %q is no label selector: %v", o.selector, err)
+	}
+	if flags.Changed("key") {
+		if problems := types.ValidateKey(o.key); len(problems) > 0 {
+			return usagef("--key: %q can't be a key: %s", o.key, strings.Join(problems, "; "))
+		}
+	}
+	if flags.Changed("save-as") {
+		if problems := types.ValidateName(o.saveAs); len(problems) > 0 {
+			return usagef("--save-as: %q can't be a name: %s", o.saveAs, strings.Join(problems, "; "))
+		}
+	}
+	several := len(o.names) > 1 || o.selector != ""
+	switch {
+	case !slices.Contains(conflictModes, o.onConflict):
+		return usagef("--on-conflict takes one of %s, not %q", strings.Join(conflictModes, ", "), o.onConflict)
+	case o.key != "" && o.output != "":
+		return usagef("--key edits a value as it is; -o doesn't go with it")
+	case flags.Changed("resume"):
+		return o.validateResume(flags)
+	case o.selector != "" && len(o.names) > 0:
+		return usagef("give either a NAME or -l, not both")
+	case !several && len(o.names) == 0:
+		return usagef("edit takes a NAME, several, or -l SELECTOR")
+	case several && (o.saveAs != "" || o.guard.given()):
+		return usagef("--save-as, --resource-version and --uid are for one object")
+	}
+	return nil
+}
+
+func (o *editOptions) validateResume(flags *pflag.FlagSet) error {
+	for _, name := range []string{"selector", "key", "output"} {
+		if flags.Changed(name) {
+			return usagef("--resume goes on with what the kept text is; --%s doesn't go with it", name)
+		}
+	}
+	if o.resume == "" || len(o.names) > 1 {
+		return usagef("--resume takes one FILE that an edit kept")
+	}
+	return nil
 }
 
 func (o *editOptions) run(ctx context.Context) error {
@@ -58,202 +151,47 @@ func (o *editOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	object := conn.ConfigMaps(conn.namespace).Object(o.name)
-	start, err := retry.Read(ctx, object, o.retryOptions(o.progress(object)))
-	if err != nil {
-		return conn.explain(conn.namespace, o.name, err)
+	if o.resume != "" {
+		return o.goOn(ctx, conn)
 	}
-	base, shown, err := showForEdit(start)
-	if err != nil {
-		return conn.explain(conn.namespace, o.name, err)
-	}
-	d, err := newDraft(o.name, shown)
+	names, err := o.chosen(ctx, conn)
 	if err != nil {
 		return err
 	}
-	o.interrupts.keeps(d.path)
-	return d.settle(o.edit(ctx, conn, d, base, start), conn.where)
+	var errs []error
+	for i, name := range names {
+		err := untried(ctx, len(names)-i)
+		if err == nil {
+			err = o.edit(ctx, conn, name, position{i + 1, len(names)})
+		}
+		if err != nil {
+			errs = append(errs, err)
+		}
+		if left := len(names) - i - 1; errors.As(err, new(*editorError)) && left > 0 {
+			errs = append(errs, fmt.Errorf("%d more were not opened", left))
+		}
+		if ctx.Err() != nil || errors.As(err, new(*editorError)) {
+			break
+		}
+	}
+	return oneOrMany(errs)
 }
 
-// showForEdit is the text that the person gets, and the document which that
-// text says: what changed is found by comparing with that one, so that whatever
-// the text can't show counts as untouched.
-func showForEdit(doc types.Document) (base types.Document, text []byte, err error) {
-	// The record of the last apply is no text of a person's: a substitution
-	// through the whole file would change it too, and apply would then take
-	// the edit for something that was applied.
-	clean, _ := withoutRecord(doc)
-	clean.SetMeta("managedFields", nil)
-	if text, err = asYAML(clean); err != nil {
-		return nil, nil, err
+// chosen are the names to edit: those given, or those that the selector finds.
+func (o *editOptions) chosen(ctx context.Context, conn *connection) ([]string, error) {
+	if o.selector == "" {
+		return o.names, nil
 	}
-	if base, err = manifest.ParseYAML(text); err != nil {
-		return nil, nil, fmt.Errorf("this object can't be shown as YAML without changing it: %w", err)
-	}
-	if changes := types.Diff(clean, base); len(changes) > 0 && changes[0].Field.Section != "" {
-		return nil, nil, fmt.Errorf("this object can't be shown as YAML without changing %s", changes[0].Field)
-	}
-	return base, text, nil
-}
-
-// edit opens the editor and writes what the person made.
-func (o *editOptions) edit(ctx context.Context, conn *connection, d *draft, base, start types.Document) error {
-	opened := o.now()
-	if err := o.openEditor(d.path); err != nil {
-		return err
-	}
-	text, err := d.read()
+	list, err := conn.ConfigMaps(conn.namespace).List(ctx, client.ListOptions{LabelSelector: o.selector})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if ctx.Err() != nil {
-		return ctx.Err()
+	names := make([]string, len(list.Items))
+	for i, item := range list.Items {
+		names[i] = item.Name()
 	}
-	if bytes.Equal(text, d.shown) {
-		o.note("Edit cancelled: nothing was changed.")
-		if o.now().Sub(opened) < hasty {
-			d.leave()
-			o.note("The editor returned at once. If it opened a window of its own, it needs the flag that makes it wait (code --wait, subl -w, gvim -f).\nWhat you save there is in %s; write it with: cmctl apply -f %s%s", d.path, d.path, conn.where)
-		}
-		return nil
+	if len(names) == 0 {
+		o.note("No ConfigMaps found in namespace %q.", conn.namespace)
 	}
-	mine, err := parseEdited(d.path, text, base)
-	if err != nil {
-		return err
-	}
-	if _, recorded := start.Annotation(types.LastApplied); recorded {
-		if _, given := mine.Annotation(types.LastApplied); given {
-			return fmt.Errorf("%s: the annotation %s is kept by apply and can't be changed by edit; remove it from the text", d.path, types.LastApplied)
-		}
-	}
-	if len(types.Diff(base, mine)) == 0 {
-		o.note("Edit cancelled: nothing was changed but the layout, or what only the server sets.")
-		return nil
-	}
-	return o.write(ctx, conn, base, mine, start)
-}
-
-// hasty is how soon an editor returns in which nobody can have edited.
-const hasty = time.Second
-
-// parseEdited reads the person's text and refuses what can't be meant.
-func parseEdited(path string, text []byte, base types.Document) (types.Document, error) {
-	if len(bytes.TrimSpace(text)) == 0 {
-		return nil, errors.New("edit cancelled: the saved file is empty; nothing was written (to delete the object: cmctl delete)")
-	}
-	docs := manifest.Split(text)
-	if len(docs) > 1 {
-		return nil, &manifest.Fault{File: path, Line: docs[1].Line, Message: "a second document begins here; edit writes one object"}
-	}
-	found, faults := manifest.Parse(path, text, base)
-	switch {
-	case len(faults) > 0:
-		return nil, oneOrMany(faults)
-	case len(found) == 0:
-		return nil, errors.New("edit cancelled: the saved file holds nothing but comments; nothing was written (to delete the object: cmctl delete)")
-	}
-	mine := found[0].Document
-	for _, p := range mine.Problems(false) {
-		if !manifest.Untouched(base, mine, p.Path) {
-			return nil, &manifest.Fault{File: path, Line: (&manifest.Source{Text: text, Begin: 1}).LineOf(p.Path), Message: p.Message}
-		}
-	}
-	for _, id := range []struct{ field, was, now string }{
-		{"metadata.name", base.Name(), mine.Name()},
-		{"metadata.namespace", base.Namespace(), mine.Namespace()},
-		{"metadata.uid", base.UID(), mine.UID()},
-	} {
-		if id.was != id.now {
-			return nil, fmt.Errorf("%s: %s can't be changed by edit (from %q to %q); make another object with 'cmctl create -f'", path, id.field, id.was, id.now)
-		}
-	}
-	return mine, nil
-}
-
-// write puts the person's change on the version that was shown, or makes it
-// again on a fresh copy.
-func (o *editOptions) write(ctx context.Context, conn *connection, base, mine, start types.Document) error {
-	object := conn.ConfigMaps(conn.namespace).Object(o.name)
-	live, known := start, start
-	var applied []types.Change
-	edit := func(_ context.Context, fresh types.Document) (types.Document, error) {
-		live, applied = fresh, nil
-		bare, restore := withoutRecord(fresh)
-		m := types.Merge(base, mine, bare)
-		if fresh.ResourceVersion() != known.ResourceVersion() {
-			o.reapplied(known, m, bare)
-			known = fresh
-		}
-		switch {
-		case len(m.Conflicts) > 0:
-			return nil, &types.ConflictError{Conflicts: m.Conflicts}
-		case len(m.Applied) == 0:
-			return nil, retry.ErrUnchanged
-		}
-		applied = m.Applied
-		restore(m.Document)
-		return m.Document, nil
-	}
-	res, err := retry.UpdateFrom(ctx, object, start, edit, o.retryOptions(o.progress(object)))
-	var both *types.ConflictError
-	switch {
-	case o.landedAndGone(err):
-	case err != nil && !unknownOutcome(err) && errors.As(err, &both):
-		return o.editConflict(ctx, conn, start, live, both.Conflicts)
-	case apierrors.IsNotFound(err) && !unknownOutcome(err):
-		return &deletedError{object: object.Object(), server: conn.Target().String(), err: err}
-	case err != nil:
-		return conn.explain(conn.namespace, o.name, err)
-	case res.Outcome == retry.Unchanged:
-		o.note("Nothing to write: the object has all of your changes already.")
-		return nil
-	default:
-		if err := stored(res.Object, live, applied); err != nil {
-			return conn.explain(conn.namespace, o.name, err)
-		}
-	}
-	return o.say("configmap/%s edited", o.name)
-}
-
-// stored checks that the server kept what it was sent: one that doesn't know a
-// field drops it and reports a success.
-func stored(got, sentOn types.Document, changes []types.Change) error {
-	if len(changes) == 0 || got.ResourceVersion() != sentOn.ResourceVersion() {
-		return nil
-	}
-	names := make([]string, len(changes))
-	for i, c := range changes {
-		names[i] = c.Field.String()
-	}
-	return fmt.Errorf("the server accepted the write and stored nothing of it (%s): it doesn't keep these fields", strings.Join(names, ", "))
-}
-
-// deletedError says that the object went away while a person edited it.
-type deletedError struct {
-	object string
-	server string
-	err    error
-}
-
-func (e *deletedError) Error() string {
-	return fmt.Sprintf("%s on %s was deleted while you edited it; nothing was written", e.object, e.server)
-}
-
-func (e *deletedError) Unwrap() error { return e.err }
-
-func (o *editOptions) editConflict(ctx context.Context, conn *connection, start, live types.Document, conflicts []types.Conflict) error {
-	c := &conflictError{
-		object: conn.ConfigMaps(conn.namespace).Object(o.name).Object(),
-		server: conn.Target().String(),
-		what:   "you and somebody else changed the same thing; nothing was written",
-		next:   fmt.Sprintf("run 'cmctl edit %s%s' again to decide on the fresh object", o.name, conn.where),
-	}
-	find := newOrigins(conn, live)
-	for _, f := range conflicts {
-		c.add(f.Field,
-			sideValue{"when you opened it (version " + start.ResourceVersion() + ")", f.Base, ""},
-			sideValue{"yours", f.Mine, ""},
-			sideValue{"now (version " + live.ResourceVersion() + ")", f.Live, find.of(ctx, f.Field)})
-	}
-	return c
+	return names, nil
 }

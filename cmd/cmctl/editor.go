@@ -7,7 +7,9 @@ import (
 	"os/exec"
 	"syscall"
 
+	"golang.org/x/term"
 	"mvdan.cc/sh/v3/shell"
+	"mvdan.cc/sh/v3/syntax"
 )
 
 // defaultEditor is what is left when no variable names one.
@@ -58,15 +60,42 @@ func (f *factory) openEditor(path string) error {
 	}
 	cmd := exec.Command(words[0], append(words[1:], path)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = f.In, f.Out, f.Err
+	if !isTerminal(f.Out) {
+		cmd.Stdout = f.Err // what goes into a file or a pipe is for results
+	}
 	err = f.interrupts.whileEditing(cmd.Run)
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() && status.Signal() == syscall.SIGINT {
-			return &interruptedError{fmt.Errorf("the editor %q was ended with Ctrl-C; nothing was written", words[0])}
+			return &editorError{&interruptedError{fmt.Errorf("the editor %q was ended with Ctrl-C; nothing was written", words[0])}}
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("the editor %q failed: %w", words[0], err)
+		return &editorError{fmt.Errorf("the editor %q failed: %w; nothing was written", words[0], err)}
 	}
 	return nil
+}
+
+// editorError is what ends an edit, and those that would follow, because the
+// editor said so.
+type editorError struct{ err error }
+
+func (e *editorError) Error() string { return e.err.Error() }
+func (e *editorError) Unwrap() error { return e.err }
+
+// interactive tells whether there is a person to ask.
+func (f *factory) interactive() bool { return isTerminal(f.In) && isTerminal(f.Err) }
+
+func isTerminal(stream any) bool {
+	file, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// shellQuote is text as one word of a command line that a person may paste.
+func shellQuote(text string) string {
+	quoted, err := syntax.Quote(text, syntax.LangBash)
+	if err != nil {
+		return text // it holds a zero byte, which no file name does
+	}
+	return quoted
 }

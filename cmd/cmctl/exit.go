@@ -221,9 +221,8 @@ func report(w io.Writer, err error) {
 	for _, h := range hints {
 		fmt.Fprintf(w, "hint: %s\n", h)
 	}
-	var kept *keptError
-	if errors.As(err, &kept) {
-		fmt.Fprintf(w, "your text is kept in %s; correct it there if need be, then: cmctl apply -f %s%s\n", kept.path, kept.path, kept.where)
+	for _, kept := range keptIn(err) {
+		kept.tell(w)
 	}
 }
 

@@ -74,8 +74,10 @@ func TestReport(t *testing.T) {
 		{"one", missing("a"), "error: configmaps \"a\" in namespace \"default\" on http://s: not found\nhint: 'cmctl get -A' lists what there is\n"},
 		{"several", manyError{missing("a"), missing("b")}, "error: configmaps \"a\" in namespace \"default\" on http://s: not found\n" +
 			"error: configmaps \"b\" in namespace \"default\" on http://s: not found\nhint: 'cmctl get -A' lists what there is\n"},
-		{"kept", &keptError{path: "/d", where: " --server=http://s", err: manyError{errors.New("x"), errors.New("y")}},
-			"error: x\nerror: y\nyour text is kept in /d; correct it there if need be, then: cmctl apply -f /d --server=http://s\n"},
+		{"kept", &keptError{path: "/d", shown: "/s", next: "cmctl edit --resume /d", err: manyError{errors.New("x"), errors.New("y")}},
+			"error: x\nerror: y\nyour text is kept in /d\nwhat it was made from is beside it, in /s\ngo on with: cmctl edit --resume /d\n"},
+		{"several kept", manyError{&keptError{path: "/a", next: "A", err: errors.New("x")}, &keptError{path: "/b", next: "B", err: errors.New("y")}},
+			"error: x\nerror: y\nyour text is kept in /a\ngo on with: A\nyour text is kept in /b\ngo on with: B\n"},
 		{"the object is in the text", &objectError{object: "O", server: "S", err: errors.New("gave up on O")}, "error: gave up on O (server S)\n"},
 		{"the server is in the text", &objectError{object: "O", server: "S", err: errors.New("cannot reach S")}, "error: O: cannot reach S\n"},
 		{"interrupted", &interruptedError{context.Canceled}, "error: interrupted\n"},

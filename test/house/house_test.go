@@ -42,7 +42,7 @@ func packages(t *testing.T) []pkg {
 // ours that stand beside it here, and no others.
 func TestImportsRunOneWay(t *testing.T) {
 	allowed := map[string][]string{
-		"cmd/cmctl":                     {"cmd/cmctl/internal/blame", "cmd/cmctl/internal/check", "cmd/cmctl/internal/condition", "cmd/cmctl/internal/difference", "cmd/cmctl/internal/filter", "cmd/cmctl/internal/fromfiles", "cmd/cmctl/internal/manifest", "cmd/cmctl/internal/mirror", "cmd/cmctl/internal/output", "cmd/cmctl/internal/schema", "cmd/cmctl/internal/settings", "cmd/cmctl/internal/supervise", "pkg/client", "pkg/retry", "pkg/types"},
+		"cmd/cmctl":                     {"cmd/cmctl/internal/blame", "cmd/cmctl/internal/check", "cmd/cmctl/internal/condition", "cmd/cmctl/internal/difference", "cmd/cmctl/internal/draft", "cmd/cmctl/internal/filter", "cmd/cmctl/internal/fromfiles", "cmd/cmctl/internal/manifest", "cmd/cmctl/internal/markers", "cmd/cmctl/internal/mirror", "cmd/cmctl/internal/output", "cmd/cmctl/internal/schema", "cmd/cmctl/internal/settings", "cmd/cmctl/internal/supervise", "cmd/cmctl/internal/view", "pkg/client", "pkg/retry", "pkg/types"},
 		"cmd/cmctl/internal/check":      {"pkg/types", "pkg/types/content"},
 		"cmd/cmctl/internal/manifest":   {"pkg/client", "pkg/types"},
 		"cmd/cmctl/internal/output":     {"pkg/types"},
@@ -61,6 +61,9 @@ func TestImportsRunOneWay(t *testing.T) {
 		"cmd/cmctl/internal/condition":  {"cmd/cmctl/internal/output", "pkg/client", "pkg/types"},
 		"cmd/cmctl/internal/supervise":  {},
 		"cmd/cmctl/internal/mirror":     {},
+		"cmd/cmctl/internal/draft":      {"pkg/types"},
+		"cmd/cmctl/internal/markers":    {"pkg/types/lines"},
+		"cmd/cmctl/internal/view":       {"cmd/cmctl/internal/manifest", "cmd/cmctl/internal/markers", "pkg/types", "pkg/types/lines"},
 		"pkg/server": {"pkg/server/discovery", "pkg/server/fieldmanager", "pkg/server/openapi", "pkg/server/patch",
 			"pkg/server/render", "pkg/server/store", "pkg/types"},
 		"pkg/server/discovery":       {"pkg/types"},

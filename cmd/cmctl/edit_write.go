@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"example.com/cmctl/pkg/retry"
+	"example.com/cmctl/pkg/types"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// write puts the person's change on the version that was shown, or makes it
+// again on a fresh copy.
+func (s *session) write(ctx context.Context, mine types.Document) error {
+	if s.saveAs != "" {
+		return s.create(ctx, mine)
+	}
+	w := &rewrite{session: s, mine: mine, live: s.start, known: s.start}
+	options := s.retryOptions(s.progress(s.object))
+	options.Want = s.want()
+	res, err := retry.UpdateFrom(ctx, s.object, s.start, w.onto, options)
+	return s.wrote(res, err, w)
+}
+
+// want is the condition under which alone is written.
+func (s *session) want() retry.Version {
+	if s.onConflict != conflictFail {
+		return s.guard.want()
+	}
+	return retry.Version{UID: s.start.UID(), ResourceVersion: s.start.ResourceVersion()}
+}
+
+// wrote tells how a write ended.
+func (s *session) wrote(res retry.Result[types.Document], err error, w *rewrite) error {
+	name := s.draft.Shown.Name
+	var clash *clashError
+	switch {
+	case s.landedAndGone(err):
+	case unknownOutcome(err):
+		return s.conn.explain(s.conn.namespace, name, err)
+	case errors.As(err, &clash), errors.As(err, new(*tooLargeError)):
+		return err
+	case apierrors.IsNotFound(err):
+		return &deletedError{object: s.object.Object(), server: s.conn.Target().String(), err: err}
+	case err != nil:
+		return s.conn.explain(s.conn.namespace, name, err)
+	case res.Outcome == retry.Unchanged && w.gaveWay:
+		s.note("Nothing to write: what is there was kept.")
+		return nil
+	case res.Outcome == retry.Unchanged:
+		s.note("Nothing to write: the object has all of your changes already.")
+		return nil
+	default:
+		if err := stored(res.Object, w.live, w.applied); err != nil {
+			return s.conn.explain(s.conn.namespace, name, err)
+		}
+	}
+	return s.say("configmap/%s edited", name)
+}
+
+// rewrite makes the person's change to one copy after the other.
+type rewrite struct {
+	*session
+	mine    types.Document
+	live    types.Document // the last copy
+	known   types.Document // the last copy whose changes were told
+	applied []types.Change
+	gaveWay bool // a change of the person's was left out
+}
+
+func (w *rewrite) onto(_ context.Context, fresh types.Document) (types.Document, error) {
+	w.live, w.applied = fresh, nil
+	bare, restore := withoutRecord(fresh)
+	m := types.Merge(w.base, w.mine, bare)
+	decided := w.decide(&m)
+	if len(m.Conflicts) > 0 {
+		return nil, &clashError{live: fresh, merged: m}
+	}
+	if fresh.ResourceVersion() != w.known.ResourceVersion() {
+		w.reapplied(w.known, m, bare)
+		w.known = fresh
+	}
+	for _, line := range decided {
+		w.note("%s", line)
+	}
+	if len(m.Applied) == 0 {
+		return nil, retry.ErrUnchanged
+	}
+	restore(m.Document)
+	if err := tooLarge(m.Document); err != nil {
+		return nil, err
+	}
+	w.applied = m.Applied
+	return m.Document, nil
+}
+
+// decide takes the side that --on-conflict names where both changed the same,
+// and says so.
+func (w *rewrite) decide(m *types.Merged) (told []string) {
+	side, ok := map[string]types.Side{conflictOurs: types.Mine, conflictTheirs: types.Theirs}[w.onConflict]
+	if !ok {
+		return nil
+	}
+	for _, c := range m.Conflicts {
+		took, left := c.Mine, c.Live
+		if side == types.Theirs {
+			took, left = c.Live, c.Mine
+		}
+		line := fmt.Sprintf("  %-14s %s: %s, not %s", w.onConflict+" taken:", c.Field, quote(took), quote(left))
+		if c.Lines != nil && c.Reason == "" {
+			line += " (where both changed the same lines; the others stay)"
+		}
+		told = append(told, line)
+	}
+	w.gaveWay = side == types.Theirs && len(m.Conflicts) > 0
+	*m = m.Take(side)
+	return told
+}
+
+// clashError is a fresh copy on which the person's change can't be made without
+// undoing somebody else's.
+type clashError struct {
+	live   types.Document
+	merged types.Merged
+}
+
+func (e *clashError) Error() string {
+	return (&types.ConflictError{Conflicts: e.merged.Conflicts}).Error()
+}
+
+// create makes a new object of what the person made. What is there of its name
+// stays as it is.
+func (s *session) create(ctx context.Context, mine types.Document) error {
+	copied := mine.Clone()
+	copied.DropServerFields()
+	copied.SetMeta("name", s.saveAs)
+	copied.SetMeta("namespace", s.conn.namespace)
+	if err := tooLarge(copied); err != nil {
+		return err
+	}
+	object := s.conn.ConfigMaps(s.conn.namespace).Object(s.saveAs)
+	same := func(found types.Document) bool { return contains(found, copied) }
+	_, err := retry.Create(ctx, object, copied, same, s.retryOptions(s.progress(object)))
+	if err != nil && !s.landedAndGone(err) {
+		return s.conn.explain(s.conn.namespace, s.saveAs, err)
+	}
+	return s.say("configmap/%s created", s.saveAs)
+}
+
+// refused tells whether a text was refused for what it says, so that the person
+// can put it right.
+func refused(err error) bool {
+	return err != nil && !unknownOutcome(err) &&
+		(errors.As(err, new(*tooLargeError)) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err))
+}
+
+// immutableHint says what can be done where the data may not change.
+func (s *session) immutableHint(err error) error {
+	if immutable, _ := s.start["immutable"].(bool); !immutable || !apierrors.IsInvalid(err) || s.saveAs != "" {
+		return err
+	}
+	return fmt.Errorf("%w\nimmutable: its data cannot change; --save-as NAME makes a changed copy: undo the change of the data, or leave and go on with --resume and --save-as", err)
+}
+
+// helmRecord tells whether Helm keeps a release in this object.
+func helmRecord(doc types.Document) bool {
+	return strings.HasPrefix(doc.Name(), "sh.helm.release.v1.") && doc.Fields()[types.Field{Section: "metadata.labels", Key: "owner"}] == "helm"
+}
+
+// errHelm refuses to write what only Helm can read again.
+var errHelm = errors.New("this is a release record of Helm, whose data nobody else can write so that Helm reads it; change its labels alone, or give --force")
+
+// mayWrite refuses changes that are hardly meant.
+func (s *session) mayWrite(changes []types.Change) error {
+	data := slices.ContainsFunc(changes, func(c types.Change) bool { return c.Field.Section == "data" })
+	if data && !s.force && s.saveAs == "" && helmRecord(s.start) {
+		return errHelm
+	}
+	return nil
+}
+
+// stored checks that the server kept what it was sent: one that doesn't know a
+// field drops it and reports a success.
+func stored(got, sentOn types.Document, changes []types.Change) error {
+	if len(changes) == 0 || got.ResourceVersion() != sentOn.ResourceVersion() {
+		return nil
+	}
+	names := make([]string, len(changes))
+	for i, c := range changes {
+		names[i] = c.Field.String()
+	}
+	return fmt.Errorf("the server accepted the write and stored nothing of it (%s): it doesn't keep these fields", strings.Join(names, ", "))
+}
+
+// deletedError says that the object went away while a person edited it.
+type deletedError struct {
+	object string
+	server string
+	err    error
+}
+
+func (e *deletedError) Error() string {
+	return fmt.Sprintf("%s on %s was deleted while you edited it; nothing was written", e.object, e.server)
+}
+
+func (e *deletedError) Unwrap() error { return e.err }
