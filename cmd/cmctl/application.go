@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"example.com/cmctl/cmd/cmctl/internal/manifest"
@@ -39,6 +40,9 @@ func newApplication(ctx context.Context, f *factory, conn *connection, set *set,
 	dropped := a.file.DropServerFields()
 	if a.from == nil && len(dropped) > 0 {
 		a.note("%s: %s dropped: only the server sets them", m.Where(), strings.Join(dropped, ", "))
+	}
+	if name, given := a.file.Fields()[setLabel].(string); given && a.from == nil && !a.set.is(name) {
+		a.note("%s: %s is left out: an object joins a set by --set", m.Where(), setLabel)
 	}
 	a.file, _ = withoutRecord(a.file)
 	var err error
@@ -197,17 +201,41 @@ func (a *application) mergeFrom(live types.Document) (plan, error) {
 	from, _ := withoutRecord(a.from)
 	bare, restore := withoutRecord(live)
 	m := types.Merge(from, a.file.WithoutNulls(), bare)
-	p := plan{live: live, open: len(m.Conflicts) > 0 && a.side() == types.NeitherSide, merged: &m}
+	p := plan{live: live, merged: &m}
 	for _, c := range m.Conflicts {
 		p.drifts = append(p.drifts, types.Drift{Field: c.Field, Base: c.Base, File: c.Mine, Live: c.Live})
-		if a.force {
-			m.Document.Set(c.Field, c.Mine)
-			m.Applied = append(m.Applied, types.Change{Field: c.Field, From: c.Live, To: c.Mine})
-		}
 	}
+	if a.force {
+		m = m.Take(types.Mine)
+	}
+	if a.exact {
+		a.makeExact(&p, from)
+	}
+	p.open = len(p.drifts) > 0 && a.side() == types.NeitherSide
 	restore(m.Document)
 	p.next, p.changes = m.Document, m.Applied
 	a.set.claim(p.next)
 	p.idle = len(types.Diff(live, p.next)) == 0
 	return p, nil
+}
+
+// makeExact removes from a merge the keys of data that others added since the
+// version from. What else of theirs is in the data, which would then not be the
+// file's, is drift.
+func (a *application) makeExact(p *plan, from types.Document) {
+	was, live := from.Fields(), p.live.Fields()
+	for _, c := range types.Diff(p.merged.Document, a.file.WithoutNulls()) {
+		if c.Field.Section != "data" {
+			continue
+		}
+		added := was[c.Field] == nil && c.To == nil
+		known := slices.ContainsFunc(p.drifts, func(d types.Drift) bool { return d.Field == c.Field })
+		if !added && !known {
+			p.drifts = append(p.drifts, types.Drift{Field: c.Field, Base: was[c.Field], File: c.To, Live: live[c.Field]})
+		}
+		if added || a.force {
+			p.merged.Document.Set(c.Field, c.To)
+			p.merged.Applied = append(p.merged.Applied, types.Change{Field: c.Field, From: live[c.Field], To: c.To})
+		}
+	}
 }

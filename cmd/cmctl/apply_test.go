@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 )
@@ -112,20 +114,7 @@ func TestAServerSideApplyIsOfTheVersionThatWasRead(t *testing.T) {
 	}
 	// Under the same manager's name the server would see no conflict.
 	faster = func() {
-		body := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"app"},"data":{"a":"theirs"}}`
-		target := os.Getenv("CMCTL_SERVER") + "/api/v1/namespaces/default/configmaps/app?fieldManager=cmctl-apply"
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, target, strings.NewReader(body))
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		req.Header.Set("Content-Type", "application/apply-patch+yaml")
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		resp.Body.Close()
+		send(t, "fieldManager=cmctl-apply", "application/apply-patch+yaml", `{apiVersion: v1, kind: ConfigMap, metadata: {name: app}, data: {a: theirs}}`)
 	}
 	if code, _, errs := cmctl(t, "apply", "--server-side", "-f", manifestFile(t, `{a: "1"}`)); code != 3 || !strings.Contains(errs, `"theirs"`) {
 		t.Errorf("it ended with %d:\n%s", code, errs)
@@ -281,5 +270,46 @@ func TestPruningTellsWhereItCouldNotLook(t *testing.T) {
 	closed = false
 	if code, out, errs := cmctl(t, "apply", "-f", a, "--set=s", "--prune"); code != 0 || !strings.Contains(out, "configmap/c pruned") {
 		t.Errorf("it ended with %d:\n%s%s", code, out, errs)
+	}
+}
+
+// Field managers that share an object, plain applies and other clients, all at once
+// on keys of their own: each finds its last value at the end.
+func TestAppliesAtOnceLoseNothing(t *testing.T) {
+	between(t, func(http.ResponseWriter, *http.Request) bool { return false })
+	if code, _, errs := cmctl(t, "apply", "-f", manifestFile(t, `{plain: "0"}`)); code != 0 {
+		t.Fatal(errs)
+	}
+	const rounds = 5
+	var all sync.WaitGroup
+	apply := func(key string, flags ...string) {
+		all.Go(func() {
+			for round := 1; round <= rounds; round++ {
+				args := append([]string{"apply", "app", fmt.Sprintf("--from-literal=%s=%d", key, round), "--max-attempts=100"}, flags...)
+				if code, _, errs := cmctl(t, args...); code != 0 {
+					t.Errorf("%q ended with %d:\n%s", args, code, errs)
+				}
+			}
+		})
+	}
+	apply("plain")
+	keys := []string{"plain"}
+	for i := range 3 {
+		manager, patched := fmt.Sprintf("manager-%d", i), fmt.Sprintf("patched-%d", i)
+		keys = append(keys, manager, patched)
+		apply(manager, "--server-side", "--field-manager="+manager)
+		all.Go(func() {
+			for round := 1; round <= rounds; round++ {
+				send(t, "fieldManager="+patched, "application/merge-patch+json", fmt.Sprintf(`{"data":{%q:"%d"}}`, patched, round))
+			}
+		})
+	}
+	all.Wait()
+	_, out, _ := cmctl(t, "get", "app", "-o", "json")
+	data, _ := parsed(t, out)["data"].(map[string]any)
+	for _, key := range keys {
+		if data[key] != fmt.Sprint(rounds) {
+			t.Errorf("%s is %v, want %d", key, data[key], rounds)
+		}
 	}
 }

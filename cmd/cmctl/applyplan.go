@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -70,7 +71,7 @@ func (a *application) conflict(ctx context.Context, p plan) error {
 	case p.server != nil && len(p.drifts) == 0:
 		return a.contested(p, nil)
 	case p.server != nil:
-		base, what = "last applied", "with one manager's name for all who apply it, the server would undo without a word what this file doesn't account for; nothing was written"
+		base, what = "last applied", "the server would undo without a word what somebody changed since the last apply, or applied under this manager's name; nothing was written"
 	case p.merged != nil:
 		base, what = "version "+a.from.ResourceVersion(), "the file and somebody else changed the same thing since version "+a.from.ResourceVersion()+"; nothing was written"
 	case p.adopted && hasRecord(p.live, a.conn.manager):
@@ -80,7 +81,7 @@ func (a *application) conflict(ctx context.Context, p plan) error {
 	}
 	c := a.conflictOn(what, "take the file's side with --force, keep the live one with --keep, or bring the file up to date")
 	find := newOrigins(a.conn, p.live)
-	for _, d := range p.drifts {
+	for _, d := range firstOf(p.drifts) {
 		var sides []sideValue
 		if base != "" {
 			sides = append(sides, sideValue{base, d.Base, ""})
@@ -91,8 +92,16 @@ func (a *application) conflict(ctx context.Context, p plan) error {
 	if p.server != nil {
 		a.addContested(c, p)
 	}
+	if more := len(p.drifts) - maxTold; more > 0 {
+		c.what += fmt.Sprintf(" (%d fields more than are shown)", more)
+	}
 	return c
 }
+
+// maxTold is how many fields of an object are told one by one.
+const maxTold = 20
+
+func firstOf[T any](list []T) []T { return list[:min(len(list), maxTold)] }
 
 // tell notes what the person should know about a plan that went through.
 func (a *application) tell(p plan) {
@@ -105,22 +114,40 @@ func (a *application) tell(p plan) {
 		a.reapplied(a.from, *p.merged, bare)
 	}
 	if kept := a.worthTelling(p); len(kept) > 0 {
-		a.note("%s: kept, for nobody applied them and the file lacks them: %s%s", a.m.Where(), strings.Join(kept, ", "), a.exactHint())
-	}
-	for _, c := range p.changes {
-		if c.To == nil {
-			a.note("%s: removed, for the file no longer has it: %s (was %s)", a.m.Where(), c.Field, quote(c.From))
-		}
+		a.tellFields("kept, for nobody applied them and the file lacks them", a.exactHint(), kept)
 	}
 	if p.server != nil && len(p.server.shared) > 0 {
-		a.note("%s: the file no longer has them, and they stay, for other managers own them too: %s", a.m.Where(), strings.Join(fieldNames(p.server.shared), ", "))
+		a.tellFields("the file no longer has them, and they stay, for other managers own them too", "", fieldNames(p.server.shared))
 	}
-	for _, d := range p.overruled() {
-		took := "overwritten by the file"
-		if a.keep {
-			took = "kept as it is live"
-		}
+	gone := slices.DeleteFunc(slices.Clone(p.changes), func(c types.Change) bool { return c.To != nil })
+	for _, c := range firstOf(gone) {
+		a.note("%s: removed, for the file no longer has it: %s (was %s)", a.m.Where(), c.Field, quote(c.From))
+	}
+	a.tellRest("removed", len(gone))
+	took := "overwritten by the file"
+	if a.keep {
+		took = "kept as it is live"
+	}
+	overruled := p.overruled()
+	for _, d := range firstOf(overruled) {
 		a.note("%s: %s: %s, file %s, live %s", a.m.Where(), d.Field, took, quote(d.File), quote(d.Live))
+	}
+	a.tellRest(took, len(overruled))
+}
+
+// tellFields notes what became of several fields.
+func (a *application) tellFields(what, hint string, names []string) {
+	more := ""
+	if n := len(names) - maxTold; n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	a.note("%s: %s: %s%s%s", a.m.Where(), what, strings.Join(firstOf(names), ", "), more, hint)
+}
+
+// tellRest counts what was not told one by one.
+func (a *application) tellRest(what string, n int) {
+	if n > maxTold {
+		a.note("%s: and %d more %s", a.m.Where(), n-maxTold, what)
 	}
 }
 

@@ -5,10 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"example.com/cmctl/pkg/retry"
 	"example.com/cmctl/pkg/types"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 func TestExitCodes(t *testing.T) {
@@ -85,5 +88,17 @@ func TestReport(t *testing.T) {
 				t.Errorf("got\n%s\nwant\n%s", &out, c.want)
 			}
 		})
+	}
+}
+
+// A server that keeps namespaces apart says which one it lacks, and not that the
+// object is missing.
+func TestTheHintForAMissingNamespace(t *testing.T) {
+	err := &objectError{err: apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "team-a")}
+	if got := hint(err); !strings.Contains(got, "kubectl create namespace team-a") {
+		t.Errorf("got %q", got)
+	}
+	if code := exitCode(err); code != exitNotFound {
+		t.Errorf("exit code %d", code)
 	}
 }

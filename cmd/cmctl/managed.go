@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -50,6 +51,32 @@ func ownersOf(d types.Document, f types.Field, manager string) (who types.Owners
 		}
 	}
 	return who
+}
+
+// ownsItem tells whether our manager applied an item of a list of metadata.
+func ownsItem(d types.Document, f types.Field, item any, manager string) bool {
+	for _, e := range managedFields(d) {
+		meta, _ := e.fields()["f:metadata"].(map[string]any)
+		items, _ := meta["f:"+f.Key].(map[string]any)
+		if _, ok := items[itemKey(item)]; ok && e.is(manager, opApply) {
+			return true
+		}
+	}
+	return false
+}
+
+// itemKey is what fieldsV1 calls an item of a list: a text by itself, an object by
+// its uid. It is empty for anything else.
+func itemKey(item any) string {
+	prefix := "v:"
+	if object, ok := item.(map[string]any); ok {
+		prefix, item = "k:", map[string]any{"uid": object["uid"]}
+	}
+	text, err := json.Marshal(item)
+	if err != nil {
+		return ""
+	}
+	return prefix + string(text)
 }
 
 // managersOf names who owns a field, apart from what our manager applied.

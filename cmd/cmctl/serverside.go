@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"maps"
+	"slices"
 
 	"example.com/cmctl/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -42,11 +43,6 @@ func (a *application) serverFresh() (plan, error) {
 // serverBody is the file with our bookkeeping.
 func (a *application) serverBody(live types.Document) (types.Document, error) {
 	body := a.file.Clone()
-	for f := range a.file.Fields() {
-		if f.Bookkeeping() {
-			body.Set(f, nil)
-		}
-	}
 	a.set.claim(body)
 	if live != nil {
 		body.SetMeta("uid", live.UID())
@@ -80,6 +76,7 @@ func (a *application) serverOnto(live types.Document) (plan, error) {
 	owners := func(f types.Field) types.Owners { return ownersOf(owned, f, manager) }
 	base := serverRecordIn(live, manager)
 	out := types.ApplyByServer(base, a.file, live, owners, types.ServerApplyOptions{Side: a.side(), TakeContested: a.forceConflicts})
+	out.Drifts = append(out.Drifts, lostItems(base, a.file, owned, manager)...)
 	body, err := a.serverBody(live)
 	if err != nil {
 		return plan{}, err
@@ -110,6 +107,37 @@ func (a *application) serverOnto(live types.Document) (plan, error) {
 	}
 	p.idle = upgraded == nil && len(types.Diff(live, p.next)) == 0 && ownsExactly(owners, body, live)
 	return p, nil
+}
+
+// lostItems finds the lists of metadata from which the server would drop items that
+// our manager applied, though they are not what the record says: it merges them
+// item by item.
+func lostItems(base types.Base, file, live types.Document, manager string) (drifts []types.Drift) {
+	f, l := file.Fields(), live.Fields()
+	for field, value := range l {
+		list, ok := value.([]any)
+		if !ok || field.Section != "metadata" {
+			continue
+		}
+		wanted, _ := f[field].([]any)
+		var ours []any
+		lost := false
+		for _, item := range list {
+			if ownsItem(live, field, item, manager) {
+				ours = append(ours, item)
+				lost = lost || !slices.ContainsFunc(wanted, func(w any) bool { return itemKey(w) == itemKey(item) })
+			}
+		}
+		if !lost || base != nil && base.Same(field, ours) {
+			continue
+		}
+		drift := types.Drift{Field: field, File: f[field], Live: value}
+		if base != nil {
+			drift.Base = base.Value(field)
+		}
+		drifts = append(drifts, drift)
+	}
+	return drifts
 }
 
 // ownsExactly tells whether our manager has applied what the body has, and

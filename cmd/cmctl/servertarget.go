@@ -43,7 +43,7 @@ func (t serverTarget) Put(ctx context.Context, body types.Document, id retry.Wri
 		}
 	}
 	got, _, err := t.liveObject.Apply(ctx, body, client.PatchOptions{Force: take}, id)
-	return got, settledByManagers(err)
+	return got, asContested(err)
 }
 
 // Create applies where nothing is. There is no way to say so to the server: if
@@ -53,10 +53,11 @@ func (t serverTarget) Create(ctx context.Context, body types.Document, id retry.
 	if err == nil && !created {
 		t.a.note("%s: somebody created %q at the same moment; what the file says was applied to that object", t.a.m.Where(), t.a.m.Name())
 	}
-	return got, settledByManagers(err)
+	return got, asContested(err)
 }
 
-func settledByManagers(err error) error {
+// asContested tells a refusal for other managers' sake from a Conflict of versions.
+func asContested(err error) error {
 	if fields := client.ManagerConflicts(err); len(fields) > 0 {
 		return &contestedError{fields}
 	}
@@ -70,7 +71,7 @@ func (a *application) contested(p plan, refused *contestedError) error {
 		"take the fields over with --force-conflicts, leave them to their managers by removing them from the file, or share them by giving them the live values (--keep)")
 	if p.server.contested == nil && refused != nil {
 		for _, f := range refused.fields {
-			c.add(a.fieldNamed(f.Field), sideValue{"server", nil, f.Message})
+			c.add(a.fieldNamed(f.Field), sideValue{"server", f.Message, ""})
 		}
 		return c
 	}
@@ -79,7 +80,7 @@ func (a *application) contested(p plan, refused *contestedError) error {
 }
 
 func (a *application) addContested(c *conflictError, p plan) {
-	for _, d := range p.server.contested {
+	for _, d := range firstOf(p.server.contested) {
 		c.add(d.Field, sideValue{"file", d.File, ""}, sideValue{"live", d.Live, managersOf(p.live, d.Field, a.conn.manager)})
 	}
 }

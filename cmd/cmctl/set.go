@@ -104,6 +104,8 @@ func (s *set) proof(d types.Document) string {
 	return "v1:" + hex.EncodeToString(sum[:16])
 }
 
+func (s *set) is(name string) bool { return s != nil && s.name == name }
+
 // claim makes the next version of an object a member. A nil set claims nothing.
 func (s *set) claim(next types.Document) {
 	if s == nil {
