@@ -31,10 +31,13 @@ func addDryRun(flags *pflag.FlagSet, value *string) {
 	flags.StringVar(value, "dry-run", dryRunNone, "client: show what would be done, and only read; server: let the server check it, and store nothing")
 }
 
-// dryly marks what is said about a dry run.
+// dryly marks what is said about a dry run, as kubectl does.
 func dryly(said, dryRun string) string {
-	if dryRun != dryRunNone {
+	switch dryRun {
+	case dryRunClient:
 		return said + " (dry run)"
+	case dryRunServer:
+		return said + " (server dry run)"
 	}
 	return said
 }

@@ -10,8 +10,10 @@ import (
 	"strconv"
 	"strings"
 
+	"example.com/cmctl/cmd/cmctl/internal/output"
 	"example.com/cmctl/pkg/client"
 	"example.com/cmctl/pkg/retry"
+	"example.com/cmctl/pkg/types"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
@@ -65,6 +67,8 @@ type objectError struct {
 	object string
 	name   string
 	server string
+	where  string // the flags that name this server and namespace again
+	host   string // those of them that name the server
 	err    error
 }
 
@@ -96,6 +100,13 @@ func (e *objectError) Error() string {
 
 func (e *objectError) Unwrap() error { return e.err }
 
+// saidError is a failure that a command printed as its result, as can-i prints
+// no. Nothing more is to be said about it.
+type saidError struct{ err error }
+
+func (e *saidError) Error() string { return e.err.Error() }
+func (e *saidError) Unwrap() error { return e.err }
+
 // exitCode is the one place that turns an error into an exit code. Several
 // objects: a conflict if any is left, else the code of the first failure.
 func exitCode(err error) int {
@@ -126,13 +137,15 @@ func exitCode(err error) int {
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.As(err, new(*usageError)):
+	case errors.As(err, new(*usageError)), errors.As(err, new(*targetError)):
 		return exitUsage
+	case errors.As(err, new(*output.MissingError)):
+		return exitNotFound
 	case errors.As(err, new(*retry.OutcomeUnknownError)):
 		return exitUnreachable
 	case errors.As(err, new(*conflictError)), errors.As(err, new(*retry.ReplacedError)):
 		return exitConflict
-	case client.IsUnreachable(err), errors.Is(err, context.DeadlineExceeded):
+	case client.IsUnreachable(err), errors.As(err, new(*client.GaveUpError)), errors.Is(err, context.DeadlineExceeded):
 		return exitUnreachable
 	case errors.As(err, &exhausted) && statusCode(exhausted.Last) != exitUnreachable:
 		return exitConflict // gave up: others kept writing, making or deleting it
@@ -162,16 +175,6 @@ func statusCode(err error) int {
 	return exitFailed
 }
 
-// missingNamespace is the namespace that a server lacks, empty if that isn't what
-// the error says.
-func missingNamespace(err error) string {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) || status.Status().Details == nil || status.Status().Details.Kind != "namespaces" {
-		return ""
-	}
-	return status.Status().Details.Name
-}
-
 // errInterrupted marks what failed because the person ended it.
 var errInterrupted = errors.New("interrupted")
 
@@ -187,10 +190,19 @@ func (e *interruptedError) Error() string {
 
 func (e *interruptedError) Unwrap() []error { return []error{errInterrupted, e.err} }
 
+// hintedError adds to an error what to do next.
+type hintedError struct {
+	err  error
+	hint string
+}
+
+func (e *hintedError) Error() string { return e.err.Error() }
+func (e *hintedError) Unwrap() error { return e.err }
+
 // report prints an error for a person: what was tried, on what, and what to do
 // next, which is said once for all that fail alike.
 func report(w io.Writer, err error) {
-	if errors.Is(err, errDiffers) {
+	if errors.As(err, new(*saidError)) || errors.Is(err, errDiffers) {
 		return // its output says it
 	}
 	var hints []string
@@ -224,29 +236,49 @@ func allErrors(err error) []error {
 
 // hint is what to do next, where the error's text doesn't say it.
 func hint(err error) string {
-	var unknown *retry.OutcomeUnknownError
+	var hinted *hintedError
 	var exhausted *retry.ExhaustedError
+	about := &objectError{}
+	errors.As(err, &about)
+	look := strings.TrimSpace("cmctl get "+about.name) + about.where
 	switch {
-	case errors.As(err, &unknown):
-		return "the change may be there or not: look at the object with 'cmctl get' before trying again"
+	case errors.As(err, &hinted):
+		return hinted.hint
+	case errors.As(err, new(*retry.OutcomeUnknownError)):
+		return fmt.Sprintf("the change may be there or not: look at the object with '%s' before trying again", look)
 	case errors.As(err, new(*retry.ReplacedError)):
-		return "look at the new object with 'cmctl get', then make your change to it"
+		return fmt.Sprintf("look at the new object with '%s', then make your change to it", look)
 	case errors.As(err, &exhausted) && apierrors.IsConflict(exhausted.Last):
 		return "others keep writing this object; try again, or raise --max-attempts"
 	case errors.As(err, &exhausted):
 		return "try again later, or raise --max-attempts"
-	case errors.As(err, new(*usageError)) && !strings.Contains(err.Error(), "--help"):
+	case errors.As(err, new(*usageError)) && (strings.Contains(err.Error(), "--help") || strings.Contains(err.Error(), "cmctl ")):
+		return "" // the text says it
+	case errors.As(err, new(*usageError)):
 		return "see 'cmctl --help'"
 	case errors.As(err, new(*deletedError)):
 		return "" // the kept text is what to go on with
-	case apierrors.IsNotFound(err) && missingNamespace(err) != "":
-		return "this server keeps namespaces apart; make it with: kubectl create namespace " + missingNamespace(err)
+	case missingNamespace(err) != "":
+		return fmt.Sprintf("this server makes no namespaces by itself; make it first, with 'kubectl create namespace %s' for example", missingNamespace(err))
 	case apierrors.IsNotFound(err):
-		return "'cmctl get -A' lists what there is"
+		return fmt.Sprintf("'cmctl get -A%s' lists what there is", about.host)
 	case apierrors.IsAlreadyExists(err):
 		return "change it with 'cmctl apply' or 'cmctl edit'"
 	case apierrors.IsUnauthorized(err):
 		return "give credentials with --token or --kubeconfig"
+	}
+	return ""
+}
+
+// missingNamespace is the namespace that the server says is not there, empty if
+// it says anything else.
+func missingNamespace(err error) string {
+	var status apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
+		return ""
+	}
+	if d := status.Status().Details; d != nil && d.Kind == types.Namespaces.Plural {
+		return d.Name
 	}
 	return ""
 }

@@ -10,8 +10,6 @@ import (
 
 	"example.com/cmctl/pkg/retry"
 	"example.com/cmctl/pkg/types"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 func TestExitCodes(t *testing.T) {
@@ -39,6 +37,7 @@ func TestExitCodes(t *testing.T) {
 		{"gave up on conflicts", &retry.ExhaustedError{Last: conflict}, 3},
 		{"gave up because others make and delete it", &retry.ExhaustedError{Last: notFound}, 3},
 		{"not there", notFound, 4},
+		{"a key that isn't there", &objectError{err: noKey(types.NewDocument("a", "flags"), "k")}, 4},
 		{"exists", exists, 5},
 		{"refused", invalid, 6},
 		{"too busy", busy, 7},
@@ -91,14 +90,28 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// A server that keeps namespaces apart says which one it lacks, and not that the
-// object is missing.
-func TestTheHintForAMissingNamespace(t *testing.T) {
-	err := &objectError{err: apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "team-a")}
-	if got := hint(err); !strings.Contains(got, "kubectl create namespace team-a") {
-		t.Errorf("got %q", got)
+// Hints lead to the same server and object.
+func TestHints(t *testing.T) {
+	on := func(err error) error {
+		return &objectError{name: "flags", where: " --server=http://s --namespace=n", host: " --server=http://s", err: err}
 	}
-	if code := exitCode(err); code != exitNotFound {
-		t.Errorf("exit code %d", code)
+	for _, c := range []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"not there", on(types.ConfigMaps.NotFound("flags")), "'cmctl get -A --server=http://s' lists what there is"},
+		{"no namespace", on(types.Namespaces.NotFound("n")), "make it first, with 'kubectl create namespace n' for example"},
+		{"outcome unknown", on(&retry.OutcomeUnknownError{Err: errors.New("x")}), "'cmctl get flags --server=http://s --namespace=n'"},
+		{"another object", on(&retry.ReplacedError{}), "'cmctl get flags --server=http://s --namespace=n'"},
+		{"no object", &retry.ReplacedError{}, "'cmctl get'"},
+		{"one that is given", on(&hintedError{types.ConfigMaps.NotFound("flags"), "do this"}), "do this"},
+		{"nothing to add", on(errors.New("x")), ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := hint(c.err); c.want == "" && got != "" || !strings.Contains(got, c.want) {
+				t.Errorf("%q, want %q in it", got, c.want)
+			}
+		})
 	}
 }

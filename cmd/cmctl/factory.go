@@ -1,15 +1,20 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"example.com/cmctl/cmd/cmctl/internal/output"
+	"example.com/cmctl/cmd/cmctl/internal/settings"
 	"example.com/cmctl/pkg/client"
 	"example.com/cmctl/pkg/retry"
 	"github.com/spf13/pflag"
@@ -25,130 +30,195 @@ type factory struct {
 	interrupts *interrupts
 	flags      *pflag.FlagSet
 	settings   *viper.Viper
-	file       *viper.Viper // the configuration file alone, to tell where a setting came from
+	path       string         // of the settings file, empty if there can be none
+	file       *settings.File // what it says
 	now        func() time.Time
 }
 
 func newFactory(s streams, i *interrupts) *factory {
-	return &factory{streams: s, interrupts: i, settings: viper.New(), file: viper.New(), now: time.Now}
+	return &factory{streams: s, interrupts: i, settings: viper.New(), file: &settings.File{}, now: time.Now}
 }
 
-// settingNames are the global flags that may also stand in CMCTL_ variables and
-// in the configuration file.
-var settingNames = []string{"server", "namespace", "max-attempts", "request-timeout", "field-manager",
-	"token", "certificate-authority", "insecure-skip-tls-verify", "kubeconfig", "context", "editor"}
+// settingNames are the plain settings that the settings file may hold. All but
+// editor are global flags, and all are CMCTL_ variables too.
+var settingNames = []string{"server", "kubeconfig", "in-cluster", "namespace",
+	"token", "token-file", "client-certificate", "client-key",
+	"certificate-authority", "insecure-skip-tls-verify", "tls-server-name",
+	"max-attempts", "request-timeout", "field-manager", "color", "editor"}
+
+// fileSettings are lists or mappings, and stand in the settings file alone.
+var fileSettings = []string{checksSetting}
 
 func (f *factory) addFlags(flags *pflag.FlagSet) {
 	f.flags = flags
 	flags.StringP("server", "s", "", "address of the server (default http://127.0.0.1:8080)")
-	flags.StringP("namespace", "n", "", "namespace to work in (default \"default\")")
+	flags.String("kubeconfig", "", "kubeconfig `file` that names the server and the credentials")
+	flags.String("context", "", "`name` of one of cmctl's own contexts, or of one in the kubeconfig")
+	flags.Bool("in-cluster", false, "use the server and the service account of the pod that cmctl runs in")
+	flags.StringP("namespace", "n", "", "namespace to work in (default the context's, else \"default\")")
+	flags.String("token", "", "bearer token for the server")
+	flags.String("token-file", "", "`file` with the bearer token, read again as it changes")
+	flags.String("client-certificate", "", "PEM `file` with the certificate that says who you are")
+	flags.String("client-key", "", "PEM `file` with that certificate's key")
+	flags.String("certificate-authority", "", "`file` with the certificates that the server's is checked against")
+	flags.Bool("insecure-skip-tls-verify", false, "don't check the server's certificate")
+	flags.String("tls-server-name", "", "`name` that the server's certificate must be for, if not the one in its address")
+	flags.String("as", "", "`user` to act as, if the server lets you")
+	flags.StringArray("as-group", nil, "`group` to act as a member of, with --as; may be repeated")
+	flags.String("as-uid", "", "`uid` to act with, with --as")
 	flags.Int("max-attempts", 5, "how often a write is tried when others write the same object")
 	flags.Duration("request-timeout", 30*time.Second, "how long one request may take")
 	flags.String("field-manager", "", "name under which the server records your changes (default cmctl-VERB)")
-	flags.String("token", "", "bearer token for the server")
-	flags.String("certificate-authority", "", "`file` with the certificates that the server's is checked against")
-	flags.Bool("insecure-skip-tls-verify", false, "don't check the server's certificate")
-	flags.String("kubeconfig", "", "kubeconfig `file` that names the server and the credentials")
-	flags.String("context", "", "context of the kubeconfig to use")
 	flags.String("config", "", "settings `file` (default cmctl/config.yaml in your configuration folder)")
-	flags.IntP("verbose", "v", 0, "show the requests on stderr (1 and above), without their contents")
+	flags.String("color", "auto", "`when` to use colours: auto (on a terminal, unless NO_COLOR is set), always or never")
+	flags.IntP("verbose", "v", 0, "show the requests on stderr: 1 and above each in a line, 7 with headers,\n8 with bodies; credentials and data are masked")
 	flags.Lookup("verbose").NoOptDefVal = "1"
 }
 
 // load reads the settings: flag, then variable, then file, then default.
 func (f *factory) load() error {
+	if err := f.bind(); err != nil {
+		return err
+	}
+	if err := f.readFile(); err != nil {
+		return err
+	}
+	return f.checkSettings()
+}
+
+// bind takes flags and variables, and finds out where the file is.
+func (f *factory) bind() error {
 	f.settings.SetEnvPrefix("CMCTL")
 	f.settings.SetEnvKeyReplacer(strings.NewReplacer("-", "_"))
 	f.settings.AutomaticEnv()
 	if err := f.settings.BindPFlags(f.flags); err != nil {
 		return err
 	}
-	path, explicit := f.settings.GetString("config"), true
-	if path == "" {
-		explicit = false
+	f.path = f.settings.GetString("config")
+	if f.path == "" {
 		// Without a home there is no file.
 		if folder, err := os.UserConfigDir(); err == nil {
-			path = filepath.Join(folder, "cmctl", "config.yaml")
-		}
-	}
-	if path != "" {
-		if err := f.readFile(path); err != nil && (explicit || !errors.Is(err, os.ErrNotExist)) {
-			return usagef("settings file %s: %v", path, err)
-		}
-	}
-	return f.checkSettings()
-}
-
-func (f *factory) readFile(path string) error {
-	f.file.SetConfigFile(path)
-	f.file.SetConfigType("yaml")
-	if err := f.file.ReadInConfig(); err != nil {
-		return err
-	}
-	for _, key := range f.file.AllKeys() {
-		if !slices.Contains(settingNames, key) {
-			return fmt.Errorf("unknown setting %q; known are %s", key, strings.Join(settingNames, ", "))
-		}
-	}
-	return f.settings.MergeConfigMap(f.file.AllSettings())
-}
-
-func (f *factory) checkSettings() error {
-	if n := f.settings.GetInt("max-attempts"); n < 1 {
-		return usagef("the setting max-attempts must be a number of at least 1, not %q", f.settings.GetString("max-attempts"))
-	}
-	// Through the text: viper reads a bare number as nanoseconds.
-	text := f.settings.GetString("request-timeout")
-	if d, err := time.ParseDuration(text); err != nil || d <= 0 {
-		return usagef("the setting request-timeout must be a positive duration such as 30s, not %q", text)
-	}
-	if ns := f.settings.GetString("namespace"); ns != "" {
-		if problems := validation.IsDNS1123Label(ns); len(problems) > 0 {
-			return usagef("%q can't be a namespace: %s", ns, strings.Join(problems, "; "))
+			f.path = filepath.Join(folder, "cmctl", "config.yaml")
 		}
 	}
 	return nil
 }
 
-// source ranks where a setting was given: 3 flag, 2 variable, 1 file, 0 nowhere.
-func (f *factory) source(name string) int {
-	if flag := f.flags.Lookup(name); flag != nil && flag.Changed {
-		return 3
+// readFile reads the settings file, which must be there only if it was named.
+func (f *factory) readFile() error {
+	if f.path == "" {
+		return nil
 	}
-	if v, ok := os.LookupEnv("CMCTL_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))); ok && v != "" {
-		return 2
+	file, err := settings.Read(f.path)
+	if errors.Is(err, os.ErrNotExist) && f.settings.GetString("config") == "" {
+		return nil
 	}
-	if f.file.IsSet(name) {
-		return 1
+	if err == nil {
+		err = knownSettings(file)
 	}
-	return 0
+	if err != nil {
+		return usagef("settings file %s: %v", f.path, err)
+	}
+	if file.Secret() && settings.Exposed(f.path) {
+		f.note("warning: %s holds a token and others may read it: chmod 600 %s", f.path, f.path)
+	}
+	f.file = file
+	return f.settings.MergeConfigMap(file.Plain)
 }
 
-// target decides which server is meant. The setting given closest to the person
-// wins; credentials are taken only from where the server was named or from
-// closer, so that a token meant for one server never goes to another.
-func (f *factory) target() (*client.Target, error) {
-	server, kube := f.source("server"), max(f.source("kubeconfig"), f.source("context"))
-	if server == kube && server > 0 {
-		return nil, usagef("--server and --kubeconfig or --context name two servers; give one of them")
+func knownSettings(file *settings.File) error {
+	for key, value := range file.Plain {
+		if slices.Contains(fileSettings, key) {
+			continue
+		}
+		switch value.(type) {
+		case map[string]any, []any:
+			return fmt.Errorf("the setting %q can't be a list or a mapping", key)
+		}
+		if key == "context" {
+			return fmt.Errorf("unknown setting %q; the context to use is %s", key, settings.CurrentContext)
+		}
+		if !slices.Contains(settingNames, key) {
+			return fmt.Errorf("unknown setting %q; known are %s", key, strings.Join(slices.Concat(settingNames, fileSettings), ", "))
+		}
 	}
-	o := client.TargetOptions{}
-	if kube > server {
-		o.Kubeconfig, o.Context = f.settings.GetString("kubeconfig"), f.settings.GetString("context")
-		server = kube
-	} else {
-		o.Server = f.settings.GetString("server")
+	return nil
+}
+
+func (f *factory) checkSettings() error {
+	for _, name := range []string{"server", "kubeconfig", "context", "namespace"} {
+		// Very likely a shell's variable that isn't set. What is meant is then not
+		// for cmctl to guess.
+		if f.source(name) == onCommandLine && f.settings.GetString(name) == "" {
+			return usagef("--%s is given, and is empty", name)
+		}
 	}
-	if f.source("token") >= server {
-		o.Token = f.settings.GetString("token")
+	for _, name := range settingNames {
+		if f.source(name) == nowhere {
+			continue
+		}
+		if err := checkSetting(name, f.settings.GetString(name)); err != nil {
+			return err
+		}
 	}
-	if f.source("certificate-authority") >= server {
-		o.CertificateAuthority = f.settings.GetString("certificate-authority")
+	return nil
+}
+
+// checkSetting refuses a value that a setting can't have.
+func checkSetting(name, value string) error {
+	switch name {
+	case "max-attempts":
+		if n, err := strconv.Atoi(value); err != nil || n < 1 {
+			return usagef("the setting max-attempts must be a number of at least 1, not %q", value)
+		}
+	case "request-timeout":
+		// By the text: viper would read a bare number as nanoseconds.
+		if d, err := time.ParseDuration(value); err != nil || d <= 0 {
+			return usagef("the setting request-timeout must be a positive duration such as 30s, not %q", value)
+		}
+	case "namespace":
+		if problems := validation.IsDNS1123Label(value); len(problems) > 0 && value != "" {
+			return usagef("%q can't be a namespace: %s", value, strings.Join(problems, "; "))
+		}
+	case "color":
+		if !slices.Contains(output.ColorModes, value) {
+			return usagef("the setting color must be one of %s, not %q", strings.Join(output.ColorModes, ", "), value)
+		}
+	case "in-cluster", "insecure-skip-tls-verify":
+		if _, err := strconv.ParseBool(value); err != nil {
+			return usagef("the setting %s must be true or false, not %q", name, value)
+		}
 	}
-	if f.source("insecure-skip-tls-verify") >= server {
-		o.InsecureSkipTLSVerify = f.settings.GetBool("insecure-skip-tls-verify")
+	return nil
+}
+
+// rank is how close to the person a setting was given.
+type rank int
+
+const (
+	nowhere rank = iota
+	inFile
+	inVariable
+	onCommandLine
+)
+
+// source ranks where a setting was given.
+func (f *factory) source(name string) rank {
+	if flag := f.flags.Lookup(name); flag != nil && flag.Changed {
+		return onCommandLine
 	}
-	return client.ResolveTarget(o)
+	if os.Getenv(variable(name)) != "" {
+		return inVariable
+	}
+	if _, ok := f.file.Plain[name]; ok {
+		return inFile
+	}
+	return nowhere
+}
+
+// variable is the environment's name for a setting.
+func variable(setting string) string {
+	return "CMCTL_" + strings.ToUpper(strings.ReplaceAll(setting, "-", "_"))
 }
 
 // connection is a client and the namespace to work in.
@@ -159,55 +229,87 @@ type connection struct {
 	dry       bool   // the server checks writes and stores none
 	explicit  bool   // the namespace was given on the command line
 	where     string // the flags that name this server and namespace again
+	host      string // those of them that name the server
 }
 
 // connect makes the client of one verb. It sends nothing yet.
-func (f *factory) connect(verb string) (*connection, error) { return f.connectDry(verb, false) }
+func (f *factory) connect(verb string) (*connection, error) {
+	o, err := f.target()
+	if err != nil {
+		return nil, err
+	}
+	conn, err := f.dial(verb, o)
+	if err != nil {
+		return nil, err
+	}
+	conn.namespace, conn.explicit = f.workNamespace(o), f.source("namespace") == onCommandLine
+	conn.host = f.where(o)
+	conn.where = conn.host
+	if f.plugin() || conn.explicit {
+		conn.where += flagText("namespace", conn.namespace)
+	}
+	return conn, nil
+}
 
 // connectDry is connect, for writes that the server shall not store if dry is
 // set.
 func (f *factory) connectDry(verb string, dry bool) (*connection, error) {
-	target, err := f.target()
-	if err != nil {
-		return nil, err
+	conn, err := f.connect(verb)
+	if err == nil && dry {
+		conn.storeNothing()
 	}
-	o := client.Options{
-		FieldManager:   f.settings.GetString("field-manager"),
-		RequestTimeout: f.settings.GetDuration("request-timeout"),
-		DryRun:         dry,
-		UserAgent:      "cmctl/" + version(),
-		Warn:           func(message string) { fmt.Fprintf(f.Err, "warning: %s\n", message) },
-	}
-	if o.FieldManager == "" {
-		o.FieldManager = "cmctl-" + verb
-	}
-	if f.settings.GetInt("verbose") > 0 {
-		o.Trace = func(line string) { fmt.Fprintln(f.Err, line) }
-	}
-	c, err := client.New(target, o)
-	if err != nil {
-		return nil, err
-	}
-	namespace := f.settings.GetString("namespace")
-	if namespace == "" {
-		namespace = target.Namespace()
-	}
-	if namespace == "" {
-		namespace = "default"
-	}
-	return &connection{Client: c, namespace: namespace, manager: o.FieldManager, dry: dry, explicit: f.source("namespace") == 3, where: f.where()}, nil
+	return conn, err
 }
 
-// where repeats the flags that chose the server and the namespace, so that a
-// command which a message proposes goes to the same place.
-func (f *factory) where() string {
-	text := ""
-	for _, name := range []string{"server", "kubeconfig", "context", "namespace"} {
-		if f.source(name) == 3 {
-			text += " --" + name + "=" + f.settings.GetString(name)
-		}
+// storeNothing makes dry runs of the writes.
+func (c *connection) storeNothing() { c.Client, c.dry = c.DryRun(), true }
+
+// connectTo makes a client for another server, that of a context, beside the
+// one that the settings name. Its namespace is the context's.
+func (f *factory) connectTo(verb, context string) (*connection, error) {
+	o, err := f.contextTarget(context, onCommandLine)
+	if err != nil {
+		return nil, err
 	}
-	return text
+	conn, err := f.dial(verb, o)
+	if err != nil {
+		return nil, err
+	}
+	conn.namespace = cmp.Or(o.namespace, "default")
+	conn.host = flagText("context", context)
+	conn.where = conn.host + flagText("namespace", conn.namespace)
+	return conn, nil
+}
+
+func (f *factory) dial(verb string, o *destination) (*connection, error) {
+	manager := cmp.Or(f.settings.GetString("field-manager"), "cmctl-"+verb)
+	trace, detail := f.trace()
+	c, err := client.New(o.Target, client.Options{
+		FieldManager:   manager,
+		RequestTimeout: f.settings.GetDuration("request-timeout"),
+		UserAgent:      "cmctl/" + version(),
+		Warn:           func(message string) { fmt.Fprintf(f.Err, "warning: %s\n", message) },
+		Trace:          trace,
+		TraceDetail:    detail,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &connection{Client: c, manager: manager}, nil
+}
+
+// trace shows requests, if that is asked for. The levels are kubectl's.
+func (f *factory) trace() (func(lines string), client.Detail) {
+	level, detail := f.settings.GetInt("verbose"), client.TraceRequests
+	switch {
+	case level < 1:
+		return nil, detail
+	case level >= 8:
+		detail = client.TraceBodies
+	case level >= 7:
+		detail = client.TraceHeaders
+	}
+	return func(lines string) { fmt.Fprintln(f.Err, lines) }, detail
 }
 
 // explain adds the object and the server to an error that lacks them.
@@ -215,7 +317,14 @@ func (c *connection) explain(namespace, name string, err error) error {
 	if err == nil || errors.As(err, new(*conflictError)) {
 		return err
 	}
-	return &objectError{object: c.ConfigMaps(namespace).Object(name).Object(), name: name, server: c.Target().String(), err: err}
+	where := c.where
+	if namespace != c.namespace {
+		where += flagText("namespace", namespace)
+	}
+	return &objectError{
+		object: c.ConfigMaps(namespace).Object(name).Object(), name: name, server: c.Target().String(),
+		where: where, host: c.host, err: err,
+	}
 }
 
 // retryOptions are the caps that the settings give.
@@ -226,12 +335,27 @@ func (f *factory) retryOptions(observe func(retry.Event)) retry.Options {
 // patience is how long a write is tried, whatever the server asks to wait.
 const patience = 2 * time.Minute
 
+// persistent are the caps of the verbs that scripts run side by side, on one
+// object perhaps: fifty attempts within half a minute unless told otherwise.
+func (f *factory) persistent(observe func(retry.Event)) retry.Options {
+	o := f.retryOptions(observe)
+	if f.source("max-attempts") == 0 {
+		o.MaxAttempts, o.MaxElapsed = 50, 30*time.Second
+	}
+	return o
+}
+
 // untried is what is left of several objects when the program is to end.
 func untried(ctx context.Context, left int) error {
 	if ctx.Err() == nil || left == 0 {
 		return nil
 	}
 	return fmt.Errorf("%d more were not tried: %w", left, ctx.Err())
+}
+
+// colors are those for what is written to w.
+func (f *factory) colors(w io.Writer) output.Palette {
+	return output.NewPalette(f.settings.GetString("color"), w)
 }
 
 // say writes a line of result to stdout.

@@ -22,5 +22,6 @@ func Main() int {
 	}
 	ctx, interrupts, stop := withInterrupts()
 	defer stop()
-	return run(ctx, os.Args[1:], streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, interrupts)
+	args, asPlugin := calledAs(os.Args)
+	return run(ctx, args, streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, asPlugin: asPlugin}, interrupts)
 }

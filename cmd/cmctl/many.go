@@ -171,15 +171,7 @@ func (b *batch) printObjects(n int, objects []types.Document) error {
 	if b.output != "yaml" && b.output != "json" || len(objects) == 0 {
 		return nil
 	}
-	for i, d := range objects {
-		objects[i] = d.Clone()
-		objects[i].SetMeta("managedFields", nil)
-	}
-	doc := objects[0]
-	if n > 1 {
-		doc = asList(objects)
-	}
-	if err := printDocument(b.Out, b.output, doc); err != nil {
+	if err := printWritten(b.Out, b.output, n > 1, objects...); err != nil {
 		return fmt.Errorf("it is done, but the result can't be printed: %w", err)
 	}
 	return nil

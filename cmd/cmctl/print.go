@@ -6,15 +6,10 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
-	"time"
 
+	"example.com/cmctl/cmd/cmctl/internal/output"
 	"example.com/cmctl/pkg/types"
-	"k8s.io/apimachinery/pkg/util/duration"
 )
-
-// outputs are the forms that -o takes, the table being the empty one.
-var outputs = []string{"wide", "yaml", "json", "name"}
 
 func checkOutput(o string, allowed ...string) error {
 	if o != "" && !slices.Contains(allowed, o) {
@@ -29,84 +24,31 @@ func asYAML(d types.Document) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return types.JSONToYAML(text)
+	return types.JSONToReadableYAML(text)
 }
 
 // printDocument writes one object in a form for programs.
-func printDocument(w io.Writer, output string, d types.Document) error {
-	switch output {
-	case "name":
-		_, err := fmt.Fprintf(w, "configmap/%s\n", d.Name())
-		return err
-	case "json":
-		enc := json.NewEncoder(w)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "    ")
-		return enc.Encode(d)
-	}
-	text, err := asYAML(d)
+func printDocument(w io.Writer, form string, d types.Document) error {
+	return printObjects(w, form, output.Objects{Items: []types.Document{d}})
+}
+
+func printObjects(w io.Writer, form string, o output.Objects) error {
+	p, err := output.New(form, output.Options{})
 	if err != nil {
 		return err
 	}
-	_, err = w.Write(text)
-	return err
+	return p.Print(w, o)
 }
 
 // printWritten writes what a write made, without the bookkeeping that get hides
-// too.
-func printWritten(w io.Writer, output string, d types.Document) error {
-	d = d.Clone()
-	d.SetMeta("managedFields", nil)
-	return printDocument(w, output, d)
-}
-
-// asList puts objects into a List as kubectl shows several.
-func asList(items []types.Document) types.Document {
-	list := make([]any, len(items))
-	for i, d := range items {
-		list[i] = map[string]any(d)
+// too: of several objects a List.
+func printWritten(w io.Writer, form string, several bool, docs ...types.Document) error {
+	shown := make([]types.Document, len(docs))
+	for i, d := range docs {
+		shown[i] = d.Clone()
+		shown[i].SetMeta("managedFields", nil)
 	}
-	return types.Document{"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": ""}, "items": list}
-}
-
-// table is what get shows a person.
-type table struct {
-	namespaces bool // a NAMESPACE column, for -A
-	wide       bool
-	now        time.Time
-}
-
-func (t table) print(out io.Writer, items []types.Document) error {
-	w := tabwriter.NewWriter(out, 0, 8, 3, ' ', 0)
-	header := []string{"NAME", "DATA", "AGE"}
-	if t.namespaces {
-		header = append([]string{"NAMESPACE"}, header...)
-	}
-	if t.wide {
-		header = append(header, "VERSION", "KEYS")
-	}
-	fmt.Fprintln(w, strings.Join(header, "\t"))
-	for _, d := range items {
-		row := []string{d.Name(), fmt.Sprint(d.DataCount()), t.age(d)}
-		if t.namespaces {
-			row = append([]string{d.Namespace()}, row...)
-		}
-		if t.wide {
-			row = append(row, d.ResourceVersion(), strings.Join(d.DataKeys(), ","))
-		}
-		fmt.Fprintln(w, strings.Join(row, "\t"))
-	}
-	return w.Flush()
-}
-
-func (t table) age(d types.Document) string {
-	meta, _ := d["metadata"].(map[string]any)
-	text, _ := meta["creationTimestamp"].(string)
-	created, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return "<unknown>"
-	}
-	return duration.HumanDuration(t.now.Sub(created))
+	return printObjects(w, form, output.Objects{Items: shown, List: several})
 }
 
 // quote shows a value on one line of a message, shortened if it is long.

@@ -18,12 +18,19 @@ func (f *factory) progress(object interface{ Object() string }) func(retry.Event
 	unusual := false
 	return func(e retry.Event) {
 		attempt := fmt.Sprintf("attempt %d of %d", e.Attempt, e.Max)
+		routine := e.Attempt > toldAttempts && (e.Step == retry.Refused || e.Step == retry.Reread)
 		switch e.Step {
 		case retry.Refused:
 			unusual = true
+			if e.Attempt == toldAttempts+1 && e.Wait > 0 {
+				f.note("%s: others keep writing %s; trying on without a word", attempt, object.Object())
+			}
+			if routine {
+				return
+			}
 			f.note("%s: sent version %s of %s: refused, %s", attempt, e.Sent, object.Object(), serverWords(e.Err))
 		case retry.Reread:
-			if unusual {
+			if unusual && !routine {
 				f.note("%s: read again, the current version is %s", attempt, e.Current)
 			}
 		case retry.Waiting:
@@ -43,6 +50,10 @@ func (f *factory) progress(object interface{ Object() string }) func(retry.Event
 		}
 	}
 }
+
+// toldAttempts is how many refused attempts are told one by one: dozens of them
+// would bury what else is on the screen.
+const toldAttempts = 5
 
 // serverWords is an answer on one line. Of our own server's Conflict only the
 // part that names the versions is left.

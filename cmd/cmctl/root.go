@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // streams are where a command reads and writes.
@@ -15,12 +17,19 @@ type streams struct {
 	In  io.Reader
 	Out io.Writer
 	Err io.Writer
+
+	asPlugin bool // called by kubectl, whose rules say which server is meant
 }
 
 // run executes one command line and returns the exit code.
 func run(ctx context.Context, args []string, s streams, i *interrupts) int {
 	f := newFactory(s, i)
 	root := newRoot(f)
+	if len(args) > 0 && completing(args[0]) {
+		f.wireCompletions(root)
+	} else {
+		args = spellVerbosity(root, args)
+	}
 	root.SetArgs(args)
 	err := knownCommand(root, args)
 	if err == nil {
@@ -38,9 +47,10 @@ func run(ctx context.Context, args []string, s streams, i *interrupts) int {
 // newRoot is the whole command tree.
 func newRoot(f *factory) *cobra.Command {
 	root := &cobra.Command{
-		Use:     "cmctl",
-		Version: version(),
-		Short:   "Read and write ConfigMaps without losing an update",
+		Use:         f.programName(),
+		Annotations: f.displayName(),
+		Version:     version(),
+		Short:       "Read and write ConfigMaps without losing an update",
 		Long: `cmctl reads and writes ConfigMaps of cmserver or of any Kubernetes API server.
 
 Every write is made from a version that was read. Where somebody else wrote
@@ -65,6 +75,13 @@ overloaded or outcome unknown, 130 interrupted.`,
 		Args:          unknownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	if f.plugin() {
+		root.Long += `
+
+As kubectl's plugin it goes where kubectl goes: to the current context of the
+kubeconfig, and its namespace, unless flags say otherwise. Neither variables nor
+cmctl's own contexts have a say in that.`
+	}
 	root.SetIn(f.In)
 	root.SetOut(f.Out)
 	root.SetErr(f.Err)
@@ -72,11 +89,31 @@ overloaded or outcome unknown, 130 interrupted.`,
 		return usagef("%v (see '%s --help')", err, cmd.CommandPath())
 	})
 	f.addFlags(root.PersistentFlags())
-	root.PersistentPreRunE = func(*cobra.Command, []string) error { return f.load() }
+	root.SetGlobalNormalizationFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "v" { // kubectl's long form
+			name = "verbose"
+		}
+		return pflag.NormalizedName(name)
+	})
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		if needsNoSettings(cmd) {
+			return nil
+		}
+		return f.load()
+	}
 	root.AddCommand(
-		newGet(f), newCreate(f), newApply(f), newEdit(f), newDelete(f), newReplace(f), newDiff(f), newVersion(f),
+		newGet(f), newWait(f), newBlame(f), newDescribe(f), newExport(f), newExplain(f), newCreate(f), newApply(f), newEdit(f), newReplace(f), newDiff(f), newDelete(f),
+		newSet(f), newUnset(f), newLabel(f), newAnnotate(f), newUpdate(f), newPatch(f), newCopy(f),
+		newAuth(f), newAPIResources(f), newConfig(f), newCompletion(f), newOptions(f), newVersion(f),
 	)
+	root.CompletionOptions.DisableDefaultCmd = true
+	shapeHelp(root, f)
 	return root
+}
+
+// needsNoSettings tells which commands work whatever is wrong with the settings.
+func needsNoSettings(cmd *cobra.Command) bool {
+	return completing(cmd.Name()) || slices.Contains([]string{"help", "options", "completion"}, cmd.Name())
 }
 
 // knownCommand refuses a command that there is not before its flags are looked
@@ -85,7 +122,7 @@ func knownCommand(root *cobra.Command, args []string) error {
 	if len(args) > 1 && args[0] == "help" {
 		args = args[1:]
 	}
-	if len(args) == 0 || strings.HasPrefix(args[0], "-") || strings.HasPrefix(args[0], "__") || args[0] == "help" || args[0] == "completion" {
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") || strings.HasPrefix(args[0], "__") || args[0] == "help" {
 		return nil
 	}
 	if cmd, _, err := root.Find(args[:1]); err == nil && cmd != root {

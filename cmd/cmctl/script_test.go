@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"example.com/cmctl/pkg/server"
 	"example.com/cmctl/pkg/server/store/local"
@@ -31,9 +32,11 @@ const kubeconfigVariable = "CMCTL_E2E_KUBECONFIG"
 // editors.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"cmctl": func() { os.Exit(Main()) },
-		"subst": func() { os.Exit(subst(os.Args[1:])) },
-		"exits": func() { os.Exit(9) },
+		"cmctl":              func() { os.Exit(Main()) },
+		pluginName:           func() { os.Exit(Main()) },
+		pluginCompletionName: func() { os.Exit(Main()) },
+		"subst":              func() { os.Exit(subst(os.Args[1:])) },
+		"exits":              func() { os.Exit(9) },
 		"nested": func() { // TEXT N: the text that many times
 			n, _ := strconv.Atoi(os.Args[2])
 			fmt.Println(strings.Repeat(os.Args[1], n))
@@ -85,6 +88,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exitcode": exitcode,
+			"awaits":   awaits,
 		},
 	})
 }
@@ -179,6 +183,23 @@ func exitcode(ts *testscript.TestScript, neg bool, args []string) {
 	if code != args[0] {
 		ts.Fatalf("%v ended with %s, want %s", args[1:], code, args[0])
 	}
+}
+
+// awaits FILE TEXT waits until a file that a command in the background writes has
+// that text, with \n for line feeds. The limit is for scripts that fail.
+func awaits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: awaits FILE TEXT")
+	}
+	var text []byte
+	want := strings.ReplaceAll(args[1], `\n`, "\n")
+	for until := time.Now().Add(20 * time.Second); time.Now().Before(until); time.Sleep(5 * time.Millisecond) {
+		text, _ = os.ReadFile(ts.MkAbs(args[0])) // that it isn't there yet is no fault
+		if strings.Contains(string(text), want) {
+			return
+		}
+	}
+	ts.Fatalf("%s does not come to have %q:\n%s", args[0], args[1], text)
 }
 
 // subst OLD NEW FILE replaces text in a file; with \n for line feeds. It is the

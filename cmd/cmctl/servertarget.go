@@ -17,9 +17,6 @@ type serverTarget struct {
 	p *plan
 }
 
-// liveObject gives the embedded field a name that isn't that of a method.
-type liveObject = client.Object
-
 // contestedError is a server's refusal to take fields from other managers. It is
 // no Conflict of versions, after which a fresh copy would help.
 type contestedError struct{ fields []client.ManagerConflict }

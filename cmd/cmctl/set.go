@@ -2,148 +2,300 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
+	"encoding/base64"
 	"fmt"
-	"slices"
+	"io"
+	"os"
+	"path/filepath"
 	"strings"
 
+	"example.com/cmctl/cmd/cmctl/internal/fromfiles"
 	"example.com/cmctl/cmd/cmctl/internal/manifest"
-	"example.com/cmctl/pkg/client"
+	"example.com/cmctl/pkg/retry"
 	"example.com/cmctl/pkg/types"
+	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// set is a named set of ConfigMaps that are applied together. Its members carry a
-// label, by which they are found, and a proof that the label is meant for them:
-// a copy of a member, or a map that happens to have the label, is none.
-type set struct {
+type setOptions struct {
+	*factory
+	writeFlags
 	name       string
-	namespaces []string         // all that the set reaches, sorted
-	members    []types.Document // as they were found
-	unseen     []error          // namespaces of it that could not be looked at
+	pairs      []string
+	files      []string
+	conditions []string
+	checks     contentChecks
+	create     bool
 }
 
-var (
-	setLabel      = types.Field{Section: "metadata.labels", Key: types.SetLabel}
-	setMember     = annotation(types.SetMember)
-	setNamespaces = annotation(types.SetNamespaces)
-)
+func newSet(f *factory) *cobra.Command {
+	o := &setOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:   "set NAME KEY=VALUE...",
+		Short: "Set keys of a ConfigMap; all others stay as they are",
+		Long: `Set keys of a ConfigMap. All of them land in one write, made from a fresh copy;
+if others write in between, the keys are set on what is there then.
 
-func validateSetName(name string) error {
-	if problems := validation.IsValidLabelValue(name); len(problems) > 0 {
-		return usagef("%q can't name a set: %s", name, strings.Join(problems, "; "))
+VALUE is everything after the first =, and KEY= is the empty value. With --if the
+write is made only while the condition holds, as a lock or a hand-over needs it.`,
+		Example: `  cmctl set flags mode=green rollout=50
+  cmctl set web --from-file=nginx.conf --from-file=logo.png=./logo.png
+  date | cmctl set flags --from-file=checked=-
+  cmctl set lock holder=$HOSTNAME --if='!holder'        # only if nobody holds it
+  cmctl set flags mode=green --if=mode=blue
+  cmctl set flags mode=blue --create                    # make it if it is not there`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.operands(args); err != nil {
+				return err
+			}
+			if err := o.validate(cmd.Flags()); err != nil {
+				return err
+			}
+			if o.create && o.guard.given() {
+				return usagef("--create makes an object of no version yet; it doesn't go with --resource-version or --uid")
+			}
+			return o.run(cmd.Context())
+		},
 	}
-	return nil
+	cmd.Flags().StringArrayVar(&o.files, "from-file", nil, "`[KEY=]PATH` of a file with a value, - for stdin; may be repeated")
+	cmd.Flags().StringArrayVar(&o.conditions, "if", nil, "write only if `KEY=VALUE` is there; KEY: it has any value; '!KEY': it is absent; may be repeated")
+	cmd.Flags().BoolVar(&o.create, "create", false, "make the object if there is none of this name")
+	o.checks.addFlag(cmd.Flags())
+	o.add(cmd.Flags())
+	return cmd
 }
 
-// openSet finds the members that the server has: in the namespaces of the
-// manifests, and in those that the members found there know of. It doesn't look
-// elsewhere: a set of the same name in the namespaces of another team, or of
-// another stage, is another set.
-func openSet(ctx context.Context, conn *connection, name string, manifests []manifest.Manifest) (*set, error) {
-	s := &set{name: name}
-	for _, m := range manifests {
-		s.reach(m.Namespace())
-	}
-	given := len(s.namespaces)
-	var inUse []string
-	for i := 0; i < len(s.namespaces); i++ { // grows as members are found
-		before := len(s.members)
-		err := s.look(ctx, conn, s.namespaces[i])
-		switch {
-		case err != nil && i < given:
-			return nil, fmt.Errorf("the members of set %q in namespace %q can't be listed: %w", name, s.namespaces[i], err)
-		case err != nil:
-			s.unseen = append(s.unseen, fmt.Errorf("members of set %q may be left in namespace %q, which it reached before and which can't be listed now: %w", name, s.namespaces[i], err))
-		case i >= given && len(s.members) == before:
-			continue // it reaches there no longer
-		}
-		inUse = append(inUse, s.namespaces[i])
-	}
-	slices.Sort(inUse)
-	s.namespaces = inUse
-	return s, nil
-}
-
-func (s *set) look(ctx context.Context, conn *connection, namespace string) error {
-	list, err := conn.ConfigMaps(namespace).List(ctx, client.ListOptions{LabelSelector: types.SetLabel + "=" + s.name})
+func (o *setOptions) operands(args []string) error {
+	names, pairs := splitOperands(args, func(arg string) bool { return strings.Contains(arg, "=") })
+	names, err := parseNames(names)
 	if err != nil {
 		return err
 	}
-	for _, d := range list.Items {
-		if !s.has(d) {
-			continue
-		}
-		s.members = append(s.members, d)
-		s.reach(d.Namespace())
-		if known, ok := d.Annotation(types.SetNamespaces); ok {
-			s.reach(strings.Split(known, ",")...)
-		}
+	if len(names) != 1 {
+		return usagef("set takes one NAME, and then KEY=VALUE...")
 	}
+	if len(pairs) == 0 && len(o.files) == 0 {
+		return usagef("nothing to set: give KEY=VALUE or --from-file")
+	}
+	o.name, o.pairs = names[0], pairs
 	return nil
 }
 
-func (s *set) reach(namespaces ...string) {
-	for _, ns := range namespaces {
-		if !slices.Contains(s.namespaces, ns) && len(validation.IsDNS1123Label(ns)) == 0 {
-			s.namespaces = append(s.namespaces, ns)
+// splitOperands cuts operands where the first is no name.
+func splitOperands(args []string, isPair func(string) bool) (names, pairs []string) {
+	for i, arg := range args {
+		if isPair(arg) {
+			return args[:i], args[i:]
 		}
 	}
+	return args, nil
 }
 
-// has tells whether an object is a member, by label and proof.
-func (s *set) has(d types.Document) bool {
-	proof, _ := d.Annotation(types.SetMember)
-	return d.Fields()[setLabel] == s.name && proof == s.proof(d)
-}
-
-// proof ties the membership to the object's identity.
-func (s *set) proof(d types.Document) string {
-	sum := sha256.Sum256([]byte(s.name + "\x00" + d.Namespace() + "\x00" + d.Name()))
-	return "v1:" + hex.EncodeToString(sum[:16])
-}
-
-func (s *set) is(name string) bool { return s != nil && s.name == name }
-
-// claim makes the next version of an object a member. A nil set claims nothing.
-func (s *set) claim(next types.Document) {
-	if s == nil {
-		return
+func (o *setOptions) run(ctx context.Context) error {
+	conditions, err := parseConditions(o.conditions)
+	if err != nil {
+		return err
 	}
-	next.Set(setLabel, s.name)
-	next.Set(setMember, s.proof(next))
-	next.Set(setNamespaces, nil)
-	if len(s.namespaces) > 1 {
-		next.Set(setNamespaces, strings.Join(s.namespaces, ","))
+	if err := o.checks.prepare(o.factory); err != nil {
+		return err
 	}
+	values, err := o.values()
+	if err != nil {
+		return err
+	}
+	w, err := o.writer("set", o.writeFlags)
+	if err != nil {
+		return err
+	}
+	created := false
+	c := change{
+		name:   o.name,
+		checks: &o.checks,
+		edit: func(ctx context.Context, fresh types.Document) (types.Document, error) {
+			created = false
+			if err := w.holds(ctx, fresh, conditions); err != nil {
+				return nil, err
+			}
+			return withFields(fresh, values)
+		},
+		word: func(_, _ types.Document) string {
+			if created {
+				return "created"
+			}
+			return "set"
+		},
+		hint: "add --create to make it, if it should not be there yet",
+		// Whether the condition held can't be found out again afterwards.
+		computed: len(conditions) > 0,
+	}
+	if o.create {
+		c.make = func(ctx context.Context) (types.Document, error) {
+			created = true
+			doc := types.NewDocument(w.conn.namespace, o.name)
+			if err := w.holds(ctx, doc, conditions); err != nil {
+				return nil, err
+			}
+			return withFields(doc, values)
+		}
+	}
+	_, err = w.apply(ctx, c)
+	return w.finish(asErrors(err)...)
 }
 
-// other is the set that a live object is in instead, empty if there is none.
-func (s *set) other(live types.Document) string {
-	if s == nil || live == nil {
-		return ""
-	}
-	name, _ := live.Fields()[setLabel].(string)
-	if name == s.name {
-		return ""
-	}
-	return name
-}
-
-// leaving are the members that none of the manifests speaks of, by namespace and
-// name. A nil set has none.
-func (s *set) leaving(manifests []manifest.Manifest) []types.Document {
-	if s == nil {
+// asErrors is a list of what may have gone wrong.
+func asErrors(err error) []error {
+	if err == nil {
 		return nil
 	}
-	given := map[string]bool{}
-	for _, m := range manifests {
-		given[m.Namespace()+"/"+m.Name()] = true
+	return []error{err}
+}
+
+// values are the fields to set, read once whatever happens later.
+func (o *setOptions) values() (map[types.Field]any, error) {
+	k := &keyValues{values: map[types.Field]any{}, note: o.note}
+	for _, pair := range o.pairs {
+		key, value, ok := strings.Cut(pair, "=")
+		if !ok || key == "" {
+			return nil, usagef("%q: set takes KEY=VALUE; KEY= is the empty value", pair)
+		}
+		if err := k.add(key, []byte(value)); err != nil {
+			return nil, err
+		}
 	}
-	out := slices.DeleteFunc(slices.Clone(s.members), func(d types.Document) bool { return given[d.Namespace()+"/"+d.Name()] })
-	slices.SortFunc(out, func(a, b types.Document) int {
-		return strings.Compare(a.Namespace()+"/"+a.Name(), b.Namespace()+"/"+b.Name())
-	})
-	return out
+	stdin := false
+	for _, file := range o.files {
+		key, path, named := strings.Cut(file, "=")
+		if !named {
+			key, path = filepath.Base(file), file
+		}
+		if path == "" || key == "" || path == "-" && !named {
+			return nil, usagef("--from-file takes KEY=PATH, or PATH whose last part is the key, not %q", file)
+		}
+		if path == "-" && stdin {
+			return nil, usagef("stdin can be read once only, for one key")
+		}
+		stdin = stdin || path == "-"
+		value, err := o.read(path)
+		if err != nil {
+			return nil, err
+		}
+		if err := k.add(key, value); err != nil {
+			return nil, err
+		}
+	}
+	return k.values, nil
+}
+
+func (o *setOptions) read(path string) ([]byte, error) {
+	if path == "-" {
+		value, err := io.ReadAll(o.In)
+		if err != nil {
+			return nil, fmt.Errorf("standard input: %w", err)
+		}
+		return value, nil
+	}
+	value, err := os.ReadFile(path)
+	if err != nil {
+		return nil, manifest.FileError(path, err)
+	}
+	return value, nil
+}
+
+// keyValues gathers keys of data and refuses one that is given twice.
+type keyValues struct {
+	values map[types.Field]any
+	note   func(format string, args ...any)
+}
+
+func (k *keyValues) add(key string, value []byte) error {
+	if len(validation.IsConfigMapKey(key)) > 0 {
+		return usagef("%q can't be a key: %s", key, fromfiles.BadKey(key))
+	}
+	f := types.Field{Section: "data", Key: key}
+	if _, twice := k.values[f]; twice {
+		return usagef("key %q is given twice", key)
+	}
+	k.values[f] = dataValue(key, value, k.note)
+	return nil
+}
+
+// dataValue is a value as data holds it: text, or bytes that are none, which
+// is said.
+func dataValue(key string, value []byte, note func(string, ...any)) any {
+	if at := fromfiles.InvalidUTF8(value); at >= 0 {
+		note("%s: stored in binaryData, for it is not UTF-8 text (at byte %d)", key, at)
+		return types.Binary(base64.StdEncoding.EncodeToString(value))
+	}
+	return string(value)
+}
+
+// withFields is a copy of an object with these values; a nil one removes the
+// field.
+func withFields(fresh types.Document, values map[types.Field]any) (types.Document, error) {
+	next := fresh.Clone()
+	for f, v := range values {
+		next.Set(f, v)
+	}
+	if len(types.Diff(fresh, next)) == 0 && fresh.ResourceVersion() != "" {
+		return nil, retry.ErrUnchanged
+	}
+	return next, nil
+}
+
+// precondition is what a key must hold for a write to be made.
+type precondition struct {
+	key    string
+	value  *string // nil: any
+	absent bool
+}
+
+func parseConditions(texts []string) ([]precondition, error) {
+	var all []precondition
+	for _, text := range texts {
+		var c precondition
+		key, value, exact := strings.Cut(text, "=")
+		c.key, c.absent = strings.CutPrefix(key, "!")
+		if exact {
+			c.value = &value
+		}
+		if c.absent && exact {
+			return nil, usagef("--if=%q: say '!%s' for an absent key", text, c.key)
+		}
+		if len(validation.IsConfigMapKey(c.key)) > 0 {
+			return nil, usagef("--if=%q: %q can't be a key: %s", text, c.key, fromfiles.BadKey(c.key))
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+// met tells whether a key with that value, nil if it is absent, is as wanted.
+func (c precondition) met(value any) bool {
+	switch v := value.(type) {
+	case nil:
+		return c.absent
+	case types.Binary:
+		raw, ok := v.Bytes()
+		return !c.absent && (c.value == nil || ok && string(raw) == *c.value)
+	default:
+		return !c.absent && (c.value == nil || v == *c.value)
+	}
+}
+
+// holds is nil if the object meets the conditions, or the conflict that a
+// person or script must decide.
+func (w *writer) holds(ctx context.Context, doc types.Document, conditions []precondition) error {
+	d := w.dispute(doc)
+	for _, c := range conditions {
+		switch f := (types.Field{Section: "data", Key: c.key}); {
+		case c.met(d.fields[f]):
+		case c.value != nil:
+			d.add(ctx, f, sideValue{label: "wanted", value: *c.value})
+		case c.absent:
+			d.add(ctx, f, sideValue{label: "wanted"})
+		default:
+			d.add(ctx, f)
+		}
+	}
+	return d.end("the condition of --if does not hold; nothing was written", "")
 }

@@ -34,10 +34,11 @@ type Options struct {
 	// Warn is called with each warning that the server sends along with an
 	// answer. It may be called from many goroutines at once.
 	Warn func(message string)
-	// Trace is called with a line about each request: method, URL, code and
-	// duration, never credentials or data. It may be called from many
-	// goroutines at once.
-	Trace func(line string)
+	// Trace is called with a line about each request, or with several lines, as
+	// TraceDetail asks: never with credentials or data. It may be called from
+	// many goroutines at once.
+	Trace       func(lines string)
+	TraceDetail Detail
 }
 
 // Client speaks to one server. It may be shared by many goroutines, and keeps
@@ -54,7 +55,7 @@ func New(t *Target, o Options) (*Client, error) {
 	if t == nil {
 		return nil, errors.New("no target: which server is meant is for ResolveTarget to say")
 	}
-	hc, err := t.httpClient()
+	hc, err := t.httpClient(o)
 	if err != nil {
 		return nil, err
 	}
@@ -102,6 +103,14 @@ func (silent) Debugf(string, ...any) {}
 
 // Target is the server that this client speaks to.
 func (c *Client) Target() *Target { return c.target }
+
+// DryRun is a client of the same server, on the same connections, whose writes
+// are checked as if they were real and not stored.
+func (c *Client) DryRun() *Client {
+	d := *c
+	d.options.DryRun = true
+	return &d
+}
 
 // CloseIdleConnections closes the connections that no call is using. The client
 // remains usable.

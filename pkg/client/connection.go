@@ -62,11 +62,10 @@ func IsUnreachable(err error) bool {
 
 // brokenExchange turns the failure to get a whole answer into an error.
 func (c *Client) brokenExchange(e exchange, err error) error {
-	success := e.code >= 200 && e.code < 300
 	switch {
-	case errors.Is(err, errTooLarge) && success:
+	case errors.Is(err, errTooLarge) && e.success():
 		return c.tooLarge(e)
-	case e.code != 0 && !success:
+	case e.code != 0 && !e.success():
 		// The code alone refuses the request, and the reason is lost.
 		return c.unexpected(e, ", with a body that could not be read to its end")
 	}

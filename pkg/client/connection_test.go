@@ -273,7 +273,7 @@ func TestARedirectedReadStaysOnItsServer(t *testing.T) {
 			api.ServeHTTP(w, r)
 		}
 	})
-	m := connect(t, client.TargetOptions{Server: listen(t, front), Token: "secret"}, client.Options{}).ConfigMaps(namespace)
+	m := connect(t, client.TargetOptions{Server: listen(t, front), Credentials: client.Credentials{Token: "secret"}}, client.Options{}).ConfigMaps(namespace)
 	mustCreate(t, m, flags("a", "1"))
 
 	for _, name := range []string{"away", "loop"} {
@@ -293,7 +293,7 @@ func TestARedirectedReadStaysOnItsServer(t *testing.T) {
 func TestATraceTellsNeitherCredentialsNorData(t *testing.T) {
 	var lines []string
 	server := listen(t, realAPI(t))
-	c := connect(t, client.TargetOptions{Server: server, Token: "token-secret"}, client.Options{
+	c := connect(t, client.TargetOptions{Server: server, Credentials: client.Credentials{Token: "token-secret"}}, client.Options{
 		FieldManager: "tester", Trace: func(line string) { lines = append(lines, line) },
 	})
 	m := c.ConfigMaps(namespace)

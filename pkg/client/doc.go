@@ -18,6 +18,9 @@
 //		return nil
 //	}), retry.Options{Computed: true})
 //
+// Watch follows a collection or one object, over broken connections, restarts
+// and lost history; docs/watching.md says how.
+//
 // # Errors
 //
 // What the server answered is a *StatusError of apimachinery, for errors.As and

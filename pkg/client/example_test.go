@@ -70,3 +70,51 @@ func Example() {
 	fmt.Println(cm.Data["visits"])
 	// Output: 3
 }
+
+// A program that follows its configuration, over restarts of the server.
+func ExampleConfigMaps_Watch() {
+	store, err := local.Open(local.Options{InMemory: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer store.Close()
+	api := httptest.NewServer(server.New(server.Options{Store: store}).Handler())
+	defer api.Close()
+
+	target, err := client.ResolveTarget(client.TargetOptions{Server: api.URL})
+	if err != nil {
+		log.Fatal(err)
+	}
+	c, err := client.New(target, client.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.CloseIdleConnections()
+
+	ctx := context.Background()
+	flags := types.NewDocument("team-a", "flags")
+	mode := types.Field{Section: "data", Key: "mode"}
+	flags.Set(mode, "blue")
+	if flags, err = c.ConfigMaps("team-a").Create(ctx, flags, ""); err != nil {
+		log.Fatal(err)
+	}
+	for event, err := range c.ConfigMaps("team-a").Watch(ctx, client.WatchOptions{Name: "flags"}) {
+		switch {
+		case err != nil:
+			log.Fatal(err)
+		case event.Type == client.Synced: // all that was there is known
+			flags.Set(mode, "green")
+			if _, err := c.ConfigMaps("team-a").Put(ctx, flags, ""); err != nil {
+				log.Fatal(err)
+			}
+			continue
+		}
+		fmt.Println(event.Type, event.Object.Fields()[mode])
+		if event.Type == client.Modified {
+			break
+		}
+	}
+	// Output:
+	// ADDED blue
+	// MODIFIED green
+}

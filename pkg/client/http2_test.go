@@ -90,7 +90,7 @@ func TestAWriteIsSentOnceOverHTTP2(t *testing.T) {
 	for _, verb := range writes {
 		t.Run(verb, func(t *testing.T) {
 			address, server := serveResetting(t)
-			c := connect(t, client.TargetOptions{Server: address, InsecureSkipTLSVerify: true},
+			c := connect(t, client.TargetOptions{Server: address, Credentials: client.Credentials{InsecureSkipTLSVerify: true}},
 				client.Options{RequestTimeout: 2 * time.Second})
 			err := calls[verb](t.Context(), c.ConfigMaps(namespace))
 			if !isLost(err) {

@@ -1,8 +1,11 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -27,26 +30,30 @@ type List struct {
 	ResourceVersion string
 }
 
-// ListOptions choose what List returns. The zero value is all.
+// ListOptions choose what List and Rows return. The zero value is all.
 type ListOptions struct {
 	// LabelSelector is a selector as Kubernetes writes it: "tier=web,!old".
 	LabelSelector string
+	// FieldSelector selects by metadata.name and metadata.namespace, the fields
+	// that servers know for ConfigMaps: "metadata.name!=flags".
+	FieldSelector string
+	// PageSize is how many objects are asked for at once; 0 means 500.
+	PageSize int
 }
 
 // List reads the whole collection, page by page, as it was at one version: if
 // the server no longer has that version when a later page is due, it begins
-// anew.
+// anew, twice at most. After that it fails with the server's Expired.
 func (m *ConfigMaps) List(ctx context.Context, o ListOptions) (*List, error) {
 	k, err := m.collection()
 	if err != nil {
 		return nil, err
 	}
-	for restarts := 0; ; restarts++ {
-		list, err := m.pages(ctx, k, o)
-		if err == nil || !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) || restarts == maxRestarts {
-			return list, err
-		}
+	items, version, err := wholeList(ctx, m.client, k, o, listItems)
+	if err != nil {
+		return nil, err
 	}
+	return &List{Items: items, ResourceVersion: version}, nil
 }
 
 func (m *ConfigMaps) collection() (call, error) {
@@ -64,70 +71,94 @@ func (m *ConfigMaps) collection() (call, error) {
 	return k, nil
 }
 
-// pages reads from the first page to the last.
-func (m *ConfigMaps) pages(ctx context.Context, k call, o ListOptions) (*List, error) {
-	all := &List{}
-	token, size := "", pageSize
+// takePage makes items of one page; ok is false if the answer is no such page.
+type takePage[T any] func(page types.Document) (items []T, ok bool)
+
+// wholeList reads from the first page to the last, and begins anew where the
+// server can't continue.
+func wholeList[T any](ctx context.Context, c *Client, k call, o ListOptions, take takePage[T]) (items []T, version string, err error) {
+	for range 1 + maxRestarts {
+		items, version, err = pages(ctx, c, k, o, take)
+		if err == nil || !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
+			return items, version, err
+		}
+	}
+	return nil, "", fmt.Errorf("no consistent list of %s: %d times in a row, the server dropped the version that was being read before the last page was (%w); "+
+		"try again, or list fewer with a selector", k.object, 1+maxRestarts, err)
+}
+
+func pages[T any](ctx context.Context, c *Client, k call, o ListOptions, take takePage[T]) (all []T, version string, err error) {
+	base, token, size := k.query, "", cmp.Or(o.PageSize, pageSize)
 	for {
-		k.query = url.Values{"limit": {strconv.Itoa(size)}}
-		if o.LabelSelector != "" {
-			k.query.Set("labelSelector", o.LabelSelector)
-		}
-		if token != "" {
-			k.query.Set("continue", token)
-		}
-		a, err := m.client.do(ctx, k)
+		k.query = o.query(base, token, size)
+		a, err := c.do(ctx, k)
 		if errors.Is(err, errTooLarge) && size >= 10 {
 			size /= 10
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
-		page, ok := parsePage(a.body)
-		if !ok || token != "" && page.Continue() == token {
-			return nil, m.client.notTheObject(k, a)
+		doc, err := types.ParseDocument(a.body)
+		if err != nil {
+			return nil, "", c.notTheObject(k, a)
 		}
-		all.ResourceVersion = page.doc.ResourceVersion()
-		all.Items = append(all.Items, page.items...)
-		if token = page.Continue(); token == "" {
-			return all, nil
+		items, ok := take(doc)
+		if !ok || token != "" && continueToken(doc) == token {
+			return nil, "", c.notTheObject(k, a)
+		}
+		version = doc.ResourceVersion()
+		all = append(all, items...)
+		if token = continueToken(doc); token == "" {
+			return all, version, nil
 		}
 	}
 }
 
-// page is one answer to a list: a document whose items were taken apart.
-type page struct {
-	doc   types.Document
-	items []types.Document
-}
-
-// Continue is the token that asks for the next page, empty on the last.
-func (p page) Continue() string {
-	meta, _ := p.doc["metadata"].(map[string]any)
-	token, _ := meta["continue"].(string)
-	return token
-}
-
-// parsePage reads a ConfigMapList; ok is false if the body is anything else.
-func parsePage(body []byte) (p page, ok bool) {
-	doc, err := types.ParseDocument(body)
-	if err != nil || doc.Kind() != types.ListKind {
-		return page{}, false
+// query adds to base what asks for the page of that size which the token
+// continues with.
+func (o ListOptions) query(base url.Values, token string, size int) url.Values {
+	query := o.selectors()
+	maps.Copy(query, base)
+	query.Set("limit", strconv.Itoa(size))
+	if token != "" {
+		query.Set("continue", token)
 	}
-	p.doc = doc
-	raw, isList := doc["items"].([]any)
-	if !isList && doc["items"] != nil {
-		return page{}, false
+	return query
+}
+
+// selectors are the parameters that choose the objects, in lists and watches.
+func (o ListOptions) selectors() url.Values {
+	query := url.Values{}
+	for key, value := range map[string]string{"labelSelector": o.LabelSelector, "fieldSelector": o.FieldSelector} {
+		if value != "" {
+			query.Set(key, value)
+		}
+	}
+	return query
+}
+
+// continueToken asks for the next page; it is empty on the last.
+func continueToken(page types.Document) string {
+	token, _ := page.Value("metadata", "continue")
+	text, _ := token.(string)
+	return text
+}
+
+// listItems takes a ConfigMapList apart.
+func listItems(page types.Document) (items []types.Document, ok bool) {
+	raw, isList := page["items"].([]any)
+	if page.Kind() != types.ListKind || !isList && page["items"] != nil {
+		return nil, false
 	}
 	for _, r := range raw {
 		item, isObject := r.(map[string]any)
 		if !isObject {
-			return page{}, false
+			return nil, false
 		}
 		// The items of a list lack what the list's own kind implies.
 		item["apiVersion"], item["kind"] = types.APIVersion, types.Kind
-		p.items = append(p.items, item)
+		items = append(items, item)
 	}
-	return p, true
+	return items, true
 }

@@ -2,8 +2,6 @@ package client
 
 import (
 	"context"
-	"net/url"
-	"strconv"
 
 	"example.com/cmctl/pkg/types"
 )
@@ -20,14 +18,18 @@ func (m *ConfigMaps) Peek(ctx context.Context, limit int) (items []types.Documen
 		return nil, false, err
 	}
 	k.limit = peekLimit
-	k.query = url.Values{"limit": {strconv.Itoa(limit)}}
+	k.query = ListOptions{}.query(nil, "", limit)
 	a, err := m.client.do(ctx, k)
 	if err != nil {
 		return nil, false, err
 	}
-	page, ok := parsePage(a.body)
+	page, err := types.ParseDocument(a.body)
+	if err != nil {
+		return nil, false, m.client.notTheObject(k, a)
+	}
+	items, ok := listItems(page)
 	if !ok {
 		return nil, false, m.client.notTheObject(k, a)
 	}
-	return page.items, page.Continue() == "", nil
+	return items, continueToken(page) == "", nil
 }

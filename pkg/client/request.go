@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptrace"
@@ -35,12 +34,14 @@ type call struct {
 	body      []byte
 	mediaType string // of the body; empty means JSON
 	id        retry.WriteID
+	accept    string // media types to be answered in; empty means JSON
+	asks      bool   // a POST that changes nothing
 	object    string // what it is about, for messages
 	limit     int64
 }
 
 // writes tells whether carrying the call out twice could do harm.
-func (k call) writes() bool { return k.method != http.MethodGet }
+func (k call) writes() bool { return k.method != http.MethodGet && !k.asks }
 
 // answer is a response with a code of success.
 type answer struct {
@@ -53,33 +54,40 @@ type answer struct {
 func (c *Client) do(ctx context.Context, k call) (answer, error) {
 	callCtx, cancel := c.withTimeout(ctx)
 	defer cancel()
-	// A request that was given a connection may have been written to it. Whether
-	// it was can't be told for sure: on cancellation net/http does not always
-	// wait for the goroutine that writes.
-	var connected atomic.Bool
-	callCtx = httptrace.WithClientTrace(callCtx, &httptrace.ClientTrace{
-		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
-	})
-
-	address := c.address(k)
 	began := time.Now()
-	resp, err := c.request(callCtx, k).Execute(k.method, address)
-	e := exchange{call: k, address: address, ctx: ctx, callCtx: callCtx, connected: connected.Load()}
-	if resp != nil && resp.RawResponse != nil {
-		e.code, e.header = resp.RawResponse.StatusCode, resp.RawResponse.Header
-		if err == nil {
-			e.body, err = readBody(resp.RawResponse, k.limit)
-		}
+	e, resp, err := c.send(ctx, callCtx, k)
+	if err == nil {
+		e.body, err = readBody(resp, k.limit)
 	}
 	c.trace(e, time.Since(began), err)
 	c.warn(e.header)
 	if err != nil {
 		return answer{}, c.brokenExchange(e, err)
 	}
-	if e.code < 200 || e.code > 299 {
+	if !e.success() {
 		return answer{}, c.refusal(e)
 	}
 	return answer{code: e.code, body: e.body}, nil
+}
+
+// send sends the request and returns the head of the answer. The body is left
+// to the caller to read and to close, if there is no error.
+func (c *Client) send(ctx, callCtx context.Context, k call) (exchange, *http.Response, error) {
+	// A request that was given a connection may have been written to it. Whether
+	// it was can't be told for sure: on cancellation net/http does not always
+	// wait for the goroutine that writes.
+	var connected atomic.Bool
+	traced := httptrace.WithClientTrace(callCtx, &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
+	})
+	e := exchange{call: k, address: c.address(k), ctx: ctx, callCtx: callCtx}
+	resp, err := c.request(traced, k).Execute(k.method, e.address)
+	e.connected = connected.Load()
+	if resp == nil || resp.RawResponse == nil {
+		return e, nil, err
+	}
+	e.code, e.header = resp.RawResponse.StatusCode, resp.RawResponse.Header
+	return e, resp.RawResponse, err
 }
 
 // request prepares a call for resty, which leaves the body of the answer to
@@ -88,6 +96,9 @@ func (c *Client) request(ctx context.Context, k call) *resty.Request {
 	req := c.resty.R().SetContext(ctx).SetDoNotParseResponse(true)
 	if k.body != nil {
 		req.SetHeader("Content-Type", cmp.Or(k.mediaType, types.MediaJSON)).SetBody(k.body)
+	}
+	if k.accept != "" {
+		req.SetHeader("Accept", k.accept)
 	}
 	if k.id != "" {
 		req.SetHeader(types.WriteIDHeader, string(k.id))
@@ -123,6 +134,9 @@ type exchange struct {
 	body      []byte
 }
 
+// success tells whether the code of the answer is one.
+func (e exchange) success() bool { return e.code >= 200 && e.code < 300 }
+
 func (c *Client) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	if c.options.RequestTimeout < 0 {
 		return context.WithCancel(ctx)
@@ -153,17 +167,6 @@ func (c *Client) address(k call) string {
 		u.WriteString("?" + query.Encode())
 	}
 	return u.String()
-}
-
-func (c *Client) trace(e exchange, took time.Duration, err error) {
-	if c.options.Trace == nil {
-		return
-	}
-	end := fmt.Sprintf("%d %s", e.code, http.StatusText(e.code))
-	if err != nil {
-		end = "failed: " + c.cause(e, err).text
-	}
-	c.options.Trace(fmt.Sprintf("%s %s %s in %s", e.method, e.address, end, took.Round(time.Millisecond)))
 }
 
 func (c *Client) warn(header http.Header) {

@@ -9,35 +9,64 @@ import (
 	"strings"
 
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 )
 
 // DefaultServer is where a server is looked for if nothing says otherwise.
 const DefaultServer = "http://127.0.0.1:8080"
 
 // TargetOptions say where the server is. The zero value means DefaultServer.
+// At most one of Server, InCluster and a kubeconfig (Kubeconfig, Context,
+// AsKubectl) may be given.
 type TargetOptions struct {
 	// Server is a URL. Without a scheme it is http.
 	Server string
-	// Token is a bearer token. It takes the place of a kubeconfig's credentials.
+	// Kubeconfig is a file to take server and credentials from.
+	Kubeconfig string
+	// Context is a context of that file. Without Kubeconfig it is one of
+	// kubectl's usual files, $KUBECONFIG or ~/.kube/config.
+	Context string
+	// AsKubectl takes what kubectl would: the current context of its usual files;
+	// if they are empty, a pod's own service account.
+	AsKubectl bool
+	// InCluster takes the server and the service account that a pod is given.
+	InCluster bool
+
+	// Name is what the caller calls this target. Messages show it.
+	Name string
+	// Credentials take the place of those that a kubeconfig has.
+	Credentials
+}
+
+// Credentials are who the caller is and how the server proves who it is. The
+// zero value adds nothing.
+type Credentials struct {
+	// Token is a bearer token. At most one of Token and TokenFile may be given.
 	Token string
+	// TokenFile is a file with a bearer token, read again as it changes.
+	TokenFile string
+	// ClientCertificate and ClientKey are PEM files, needed together.
+	ClientCertificate, ClientKey string
 	// CertificateAuthority is a file of certificates to trust instead of the
 	// system's.
 	CertificateAuthority string
 	// InsecureSkipTLSVerify accepts any certificate.
 	InsecureSkipTLSVerify bool
-	// Kubeconfig is a file to take server and credentials from.
-	Kubeconfig string
-	// Context is a context of that file. Without Kubeconfig it is one of
-	// kubectl's usual files. If both are empty, no kubeconfig is read.
-	Context string
+	// TLSServerName is the name that the server's certificate must be for, if it
+	// is not the one in its address.
+	TLSServerName string
+	// As, AsGroups and AsUID are whom the caller acts as, where the server lets
+	// it. AsGroups and AsUID need As.
+	As       string
+	AsGroups []string
+	AsUID    string
 }
 
 // Target is a server and how to authenticate to it. It may be shared.
 type Target struct {
 	config    *rest.Config
 	base      *url.URL
-	context   string // of a kubeconfig
+	context   string
+	name      string // how messages call it beside its address, as in `context "prod"`
 	namespace string
 }
 
@@ -45,22 +74,20 @@ type Target struct {
 // asked for. It connects to nothing, and leaves credential plugins and
 // certificate files for when they are needed.
 func ResolveTarget(o TargetOptions) (*Target, error) {
-	if o.CertificateAuthority != "" && o.InsecureSkipTLSVerify {
-		return nil, errors.New("--certificate-authority and --insecure-skip-tls-verify contradict each other: give one of them")
+	if err := o.check(); err != nil {
+		return nil, err
 	}
-	var t *Target
-	var err error
-	switch {
-	case o.Kubeconfig == "" && o.Context == "":
-		t, err = plainTarget(o)
-	case o.Server != "":
-		return nil, errors.New("--server does not go together with --kubeconfig and --context: a context names its own server; give one of them")
-	default:
-		t, err = kubeconfigTarget(o)
-	}
+	t, err := o.resolve()
 	if err != nil {
 		return nil, err
 	}
+	if o.Name != "" {
+		t.context = o.Name
+	}
+	if t.context != "" {
+		t.name = fmt.Sprintf("context %q", t.context)
+	}
+	o.actAs(t.config)
 	if t.base, _, err = rest.DefaultServerUrlFor(t.config); err != nil {
 		return nil, fmt.Errorf("server address %q: %w", t.config.Host, err)
 	}
@@ -75,7 +102,39 @@ func ResolveTarget(o TargetOptions) (*Target, error) {
 	return t, nil
 }
 
-func plainTarget(o TargetOptions) (*Target, error) {
+// check refuses options that contradict each other.
+func (o TargetOptions) check() error {
+	kubeconfig := o.Kubeconfig != "" || o.Context != "" || o.AsKubectl
+	switch {
+	case o.Server != "" && kubeconfig:
+		return errors.New("--server does not go together with --kubeconfig and --context: a context names its own server; give one of them")
+	case o.InCluster && (o.Server != "" || kubeconfig):
+		return errors.New("--in-cluster names a server, and so do --server, --kubeconfig and --context; give one of them")
+	case o.CertificateAuthority != "" && o.InsecureSkipTLSVerify:
+		return errors.New("--certificate-authority and --insecure-skip-tls-verify contradict each other: give one of them")
+	case o.Token != "" && o.TokenFile != "":
+		return errors.New("--token and --token-file contradict each other: give one of them")
+	case (o.ClientCertificate == "") != (o.ClientKey == ""):
+		return errors.New("--client-certificate and --client-key are needed together")
+	case o.As == "" && (len(o.AsGroups) > 0 || o.AsUID != ""):
+		return errors.New("--as-group and --as-uid need --as")
+	}
+	return nil
+}
+
+func (o TargetOptions) resolve() (*Target, error) {
+	switch {
+	case o.InCluster:
+		return inClusterTarget(o.Credentials, thisPod)
+	case o.Kubeconfig != "" || o.Context != "":
+		return kubeconfigTarget(o)
+	case o.AsKubectl:
+		return kubectlTarget(o)
+	}
+	return plainTarget(o), nil
+}
+
+func plainTarget(o TargetOptions) *Target {
 	server := o.Server
 	if server == "" {
 		server = DefaultServer
@@ -83,57 +142,31 @@ func plainTarget(o TargetOptions) (*Target, error) {
 	if !strings.Contains(server, "://") {
 		server = "http://" + server
 	}
-	return &Target{config: &rest.Config{
-		Host:            server,
-		BearerToken:     o.Token,
-		TLSClientConfig: rest.TLSClientConfig{CAFile: o.CertificateAuthority, Insecure: o.InsecureSkipTLSVerify},
-	}}, nil
+	t := &Target{config: &rest.Config{Host: server}}
+	o.apply(t.config)
+	return t
 }
 
-func kubeconfigTarget(o TargetOptions) (*Target, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	where := "the kubeconfig"
-	if o.Kubeconfig != "" {
-		rules.ExplicitPath = o.Kubeconfig
-		where = "kubeconfig " + o.Kubeconfig
+// apply puts credentials in the place of those that are there.
+func (c Credentials) apply(to *rest.Config) {
+	if c.CertificateAuthority != "" || c.InsecureSkipTLSVerify {
+		to.CAFile, to.CAData, to.Insecure = c.CertificateAuthority, nil, c.InsecureSkipTLSVerify
 	}
-	loaded, err := rules.Load()
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", where, err)
+	if c.TLSServerName != "" {
+		to.ServerName = c.TLSServerName
 	}
-	name := o.Context
-	if name == "" {
-		name = loaded.CurrentContext
+	if c.ClientCertificate != "" {
+		to.CertFile, to.CertData, to.KeyFile, to.KeyData = c.ClientCertificate, nil, c.ClientKey, nil
 	}
-	if name == "" {
-		return nil, fmt.Errorf("%s has no current context: choose one with --context", where)
+	if c.Token != "" || c.TokenFile != "" {
+		to.BearerToken, to.BearerTokenFile = c.Token, c.TokenFile
 	}
-	if loaded.Contexts[name] == nil {
-		return nil, fmt.Errorf("%s has no context %q", where, name)
-	}
-	overrides := &clientcmd.ConfigOverrides{}
-	overrides.ClusterInfo.CertificateAuthority = o.CertificateAuthority
-	overrides.ClusterInfo.InsecureSkipTLSVerify = o.InsecureSkipTLSVerify
-	cc := clientcmd.NewNonInteractiveClientConfig(*loaded, name, overrides, rules)
-	config, err := cc.ClientConfig()
-	if err != nil {
-		return nil, fmt.Errorf("%s, context %q: %w", where, name, err)
-	}
-	config.Timeout = 0 // it would cut streams; calls have deadlines of their own
-	if o.Token != "" {
-		useToken(config, o.Token)
-	}
-	// The namespace that the context itself names: clientcmd would answer
-	// "default" where it names none.
-	return &Target{config: config, context: name, namespace: loaded.Contexts[name].Namespace}, nil
 }
 
-// useToken replaces whatever else would prove who the caller is, except for a
-// client certificate, which the server may ask for besides.
-func useToken(c *rest.Config, token string) {
-	c.BearerToken, c.BearerTokenFile = token, ""
-	c.Username, c.Password = "", ""
-	c.ExecProvider, c.AuthProvider = nil, nil
+func (c Credentials) actAs(to *rest.Config) {
+	if c.As != "" {
+		to.Impersonate = rest.ImpersonationConfig{UserName: c.As, Groups: c.AsGroups, UID: c.AsUID}
+	}
 }
 
 // check refuses addresses that can't be used, or not without giving
@@ -166,23 +199,37 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// String names the server in messages: its address, and the context that it is
-// from. It holds no credentials.
+// String names the server in messages: its address, and the context or the pod
+// that it is from. It holds no credentials.
 func (t *Target) String() string {
-	address := t.base.Scheme + "://" + t.base.Host + strings.TrimSuffix(t.base.Path, "/")
-	if t.context != "" {
-		return fmt.Sprintf("%s (context %q)", address, t.context)
+	address := t.Address()
+	if t.name != "" {
+		return address + " (" + t.name + ")"
 	}
 	return address
 }
 
-// Namespace is the namespace that the kubeconfig's context names, empty if
-// there is none.
+// Address is the server's, without a path's last slash and without
+// credentials.
+func (t *Target) Address() string {
+	return t.base.Scheme + "://" + t.base.Host + strings.TrimSuffix(t.base.Path, "/")
+}
+
+// Namespace is the namespace that a kubeconfig's context or a pod names, empty
+// if there is none.
 func (t *Target) Namespace() string { return t.namespace }
 
+// Context is the name that the target has for the caller, or that of a
+// kubeconfig's context; empty if it has none.
+func (t *Target) Context() string { return t.context }
+
 // httpClient makes a client that only its caller has, transport included.
-func (t *Target) httpClient() (*http.Client, error) {
-	made, err := rest.HTTPClientFor(rest.CopyConfig(t.config))
+func (t *Target) httpClient(o Options) (*http.Client, error) {
+	config := rest.CopyConfig(t.config)
+	if o.Trace != nil && o.TraceDetail >= TraceHeaders {
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &headerTrace{next: next, tell: o.Trace} })
+	}
+	made, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("prepare the connection to %s: %w", t, err)
 	}
@@ -208,7 +255,7 @@ func followSameServer(req *http.Request, via []*http.Request) error {
 
 // next is what a person can do when this server can't be reached.
 func (t *Target) next() string {
-	if t.context != "" {
+	if t.name != "" {
 		return "is the cluster up? choose another one with --context"
 	}
 	return "is cmserver running? give another address with --server"

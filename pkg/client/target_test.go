@@ -54,7 +54,7 @@ func TestTargetNamesTheServer(t *testing.T) {
 		"the current context": {client.TargetOptions{Kubeconfig: file}, `https://prod.example:6443 (context "prod")`, "shop"},
 		"a context": {client.TargetOptions{Kubeconfig: file, Context: "lab"},
 			`https://lab.example:6443/k8s/clusters/c-1 (context "lab")`, ""},
-		"a token": {client.TargetOptions{Server: "https://cm.example", Token: "secret"}, "https://cm.example", ""},
+		"a token": {client.TargetOptions{Server: "https://cm.example", Credentials: client.Credentials{Token: "secret"}}, "https://cm.example", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			target, err := client.ResolveTarget(c.options)
@@ -94,8 +94,8 @@ func TestTargetRefuses(t *testing.T) {
 		"a foreign scheme":                    {client.TargetOptions{Server: "ftp://x"}, "http or https"},
 		"an address without a host":           {client.TargetOptions{Server: "http://"}, "http://"},
 		"a query":                             {client.TargetOptions{Server: "http://x?a=b"}, "path"},
-		"a CA besides no verification at all": {client.TargetOptions{CertificateAuthority: "f", InsecureSkipTLSVerify: true}, "contradict"},
-		"a token in the clear":                {client.TargetOptions{Server: "http://cm.example", Token: "secret"}, "use https"},
+		"a CA besides no verification at all": {client.TargetOptions{Credentials: client.Credentials{CertificateAuthority: "f", InsecureSkipTLSVerify: true}}, "contradict"},
+		"a token in the clear":                {client.TargetOptions{Server: "http://cm.example", Credentials: client.Credentials{Token: "secret"}}, "use https"},
 		"a password in the address":           {client.TargetOptions{Server: "https://me:secret@cm.example"}, "--token"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -118,8 +118,8 @@ func TestTokenGoesToTheServer(t *testing.T) {
 	server := listen(t, api)
 	kube := strings.NewReplacer("https://prod.example:6443", server, "https://lab.example:6443/k8s/clusters/c-1", server).Replace(kubeconfig)
 	for name, where := range map[string]client.TargetOptions{
-		"of a plain address": {Server: server, Token: "secret"},
-		"of a kubeconfig":    {Kubeconfig: writeFile(t, kube), Token: "secret"},
+		"of a plain address": {Server: server, Credentials: client.Credentials{Token: "secret"}},
+		"of a kubeconfig":    {Kubeconfig: writeFile(t, kube), Credentials: client.Credentials{Token: "secret"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := len(api.sent(http.MethodGet))
@@ -147,13 +147,13 @@ func tlsServer(t *testing.T, h http.Handler) (address, certificate string) {
 func TestCertificates(t *testing.T) {
 	server, certificate := tlsServer(t, realAPI(t))
 	t.Run("a trusted one is accepted", func(t *testing.T) {
-		c := connect(t, client.TargetOptions{Server: server, CertificateAuthority: certificate}, client.Options{})
+		c := connect(t, client.TargetOptions{Server: server, Credentials: client.Credentials{CertificateAuthority: certificate}}, client.Options{})
 		if _, err := c.ServerVersion(t.Context()); err != nil {
 			t.Error(err)
 		}
 	})
 	t.Run("any is, if asked for", func(t *testing.T) {
-		c := connect(t, client.TargetOptions{Server: server, InsecureSkipTLSVerify: true}, client.Options{})
+		c := connect(t, client.TargetOptions{Server: server, Credentials: client.Credentials{InsecureSkipTLSVerify: true}}, client.Options{})
 		if _, err := c.ServerVersion(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -166,7 +166,7 @@ func TestCertificates(t *testing.T) {
 		}
 	})
 	t.Run("a file that is missing is named", func(t *testing.T) {
-		target, err := client.ResolveTarget(client.TargetOptions{Server: server, CertificateAuthority: "no-such-file"})
+		target, err := client.ResolveTarget(client.TargetOptions{Server: server, Credentials: client.Credentials{CertificateAuthority: "no-such-file"}})
 		if err == nil {
 			_, err = client.New(target, client.Options{})
 		}

@@ -45,7 +45,7 @@ func randomDocument(r *rand.Rand) types.Document {
 	for _, f := range []types.Field{dataField("lines"), annotationField("lines")} {
 		d.Set(f, pick(r, nil, any(randomLines(r, "a", "b", "c", "d")), any(randomLines(r, "a", "b", "c", "d"))))
 	}
-	d.Set(dataField("lines.yaml"), randomLines(r, "a: 1", "b: 1", "c: 1", "- d"))
+	d.Set(dataField("lines.yaml"), pick(r, nil, any(randomLines(r, "a: 1", "b: 1", "c: 1", "d: 1"))))
 	for _, f := range []types.Field{labelField("l"), labelField("m"), annotationField("n"), annotationField(types.LastApplied)} {
 		d.Set(f, pick(r, nil, any(""), any("1")))
 	}

@@ -55,32 +55,42 @@ func (t texts) check(merged string) error {
 			return errors.New("both changes fit together in more than one way")
 		}
 	}
-	mine, live, ok := t.parseSides()
-	if !ok {
+	return t.checkMeaning(merged)
+}
+
+// checkMeaning: what was sound on both sides must stay sound, and a sound result
+// must say what each side that is sound changed.
+func (t texts) checkMeaning(merged string) error {
+	if t.format == "" {
 		return nil
 	}
+	base, mine, live := t.parse(t.base), t.parse(t.mine), t.parse(t.live)
 	result, err := content.Parse(t.format, merged)
-	if err != nil {
+	holds := true
+	switch {
+	case err != nil && mine != nil && live != nil:
 		return fmt.Errorf("with both changes it would be no sound %s: %w", t.format, err)
+	case err != nil || base == nil:
+	case mine != nil && live != nil:
+		holds = content.Holds(base, mine, live, result)
+	case mine != nil:
+		holds = content.HoldsOf(base, mine, result)
+	case live != nil:
+		holds = content.HoldsOf(base, live, result)
 	}
-	if base, err := content.Parse(t.format, t.base); err == nil && !content.Holds(base, mine, live, result) {
+	if !holds {
 		return fmt.Errorf("with both changes it would not say as %s what each of them says", t.format)
 	}
 	return nil
 }
 
-// parseSides reads what both sides say; ok if both are sound, so that there is
-// something to keep sound.
-func (t texts) parseSides() (mine, live *content.Tree, ok bool) {
-	if t.format == "" {
-		return nil, nil, false
-	}
-	mine, err := content.Parse(t.format, t.mine)
+// parse is what a text says; nil if it is not sound.
+func (t texts) parse(text string) *content.Tree {
+	tree, err := content.Parse(t.format, text)
 	if err != nil {
-		return nil, nil, false
+		return nil
 	}
-	live, err = content.Parse(t.format, t.live)
-	return mine, live, err == nil
+	return tree
 }
 
 // take decides the regions that are in each other's way for one side; the rest
@@ -93,20 +103,15 @@ func (t texts) take(merged lines.Merged, side Side) (text string, ok bool) {
 	if err != nil || side.of(again) != text {
 		return "", false
 	}
-	mine, live, sound := t.parseSides()
-	if !sound {
+	base, mine, live := t.parse(t.base), t.parse(t.mine), t.parse(t.live)
+	if mine == nil || live == nil {
 		return text, true
 	}
-	result, err := content.Parse(t.format, text)
-	if err != nil {
-		return "", false
-	}
-	taken := live
+	result, taken := t.parse(text), live
 	if side == Mine {
 		taken = mine
 	}
-	base, err := content.Parse(t.format, t.base)
-	return text, err != nil || content.HoldsOf(base, taken, result)
+	return text, result != nil && (base == nil || content.HoldsOf(base, taken, result))
 }
 
 // of is the text with one side's lines in the regions to decide.

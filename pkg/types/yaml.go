@@ -8,12 +8,10 @@ import (
 	"io"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"example.com/cmctl/pkg/types/content"
-	yamlv2 "go.yaml.in/yaml/v2"
 	yamlv3 "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
 )
@@ -90,45 +88,6 @@ func repeatedKeys(err error) []string {
 		return nil
 	}
 	return lines
-}
-
-// JSONToYAML writes JSON as YAML with its keys in order, as Kubernetes shows
-// objects.
-func JSONToYAML(asJSON []byte) ([]byte, error) {
-	dec := json.NewDecoder(bytes.NewReader(asJSON))
-	dec.UseNumber()
-	var value any
-	if err := dec.Decode(&value); err != nil {
-		return nil, err
-	}
-	return yamlv2.Marshal(withNumbers(value))
-}
-
-// withNumbers is the value with numbers that YAML writes as such. It changes what
-// it is given.
-func withNumbers(value any) any {
-	switch v := value.(type) {
-	case map[string]any:
-		for key, child := range v {
-			v[key] = withNumbers(child)
-		}
-	case []any:
-		for i, child := range v {
-			v[i] = withNumbers(child)
-		}
-	case json.Number:
-		if n, err := strconv.ParseInt(v.String(), 10, 64); err == nil {
-			return n
-		}
-		if n, err := strconv.ParseUint(v.String(), 10, 64); err == nil {
-			return n
-		}
-		if n, err := v.Float64(); err == nil {
-			return n
-		}
-		return v.String()
-	}
-	return value
 }
 
 // parseOne is the only document of the text; nil if it has no content. Empty

@@ -2,7 +2,6 @@ package content
 
 import (
 	"regexp"
-	"strconv"
 	"strings"
 
 	"github.com/magiconair/properties"
@@ -35,17 +34,11 @@ type entry struct {
 	text string
 }
 
-var propertiesLine = regexp.MustCompile(`^properties: Line ([0-9]+): `)
+// placeInEntry is where in its text the library found something.
+var placeInEntry = regexp.MustCompile(`^properties: (Line [0-9]+: )?`)
 
 func propertiesError(e entry, err error) *Error {
-	message, line := err.Error(), e.line
-	if m := propertiesLine.FindStringSubmatch(message); m != nil {
-		if n, err := strconv.Atoi(m[1]); err == nil {
-			line += n - 1
-		}
-		message = message[len(m[0]):]
-	}
-	return faultf(line, "%s", message)
+	return faultf(e.line, "%s", placeInEntry.ReplaceAllString(err.Error(), ""))
 }
 
 // entries cuts the text where an entry ends: at the end of a line, unless an odd

@@ -11,8 +11,11 @@ import (
 // parseTOML reads a document. That keys are there once is the library's own
 // rule, as it is TOML's.
 func parseTOML(text string) (*Tree, error) {
-	if deepBrackets(text) {
+	switch {
+	case deepBrackets(text):
 		return nil, faultf(0, "the values lie too deep inside each other")
+	case strings.Count(text, "=")+strings.Count(text, "\n[") > maxTOMLKeys:
+		return nil, faultf(0, "it has more than %d keys, which are too many to be checked", maxTOMLKeys)
 	}
 	var value map[string]any
 	err := toml.Unmarshal([]byte(text), &value)
@@ -26,6 +29,10 @@ func parseTOML(text string) (*Tree, error) {
 	}
 	return tomlTree(value), nil
 }
+
+// maxTOMLKeys bounds the time: the library compares each key with all others of
+// its table.
+const maxTOMLKeys = 10_000
 
 // deepBrackets tells whether more brackets are open at once than values may lie
 // inside each other: the library would go as deep as the text says. It counts

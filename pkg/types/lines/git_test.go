@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -63,6 +64,14 @@ func withMarkers(m lines.Merged) string {
 	})
 }
 
+// cutSome takes the last line feed off some texts.
+func cutSome(r *rand.Rand, text string) string {
+	if r.IntN(4) == 0 {
+		return strings.TrimSuffix(text, "\n")
+	}
+	return text
+}
+
 // letters writes a line for each number.
 func letters(numbers []int) string {
 	var b strings.Builder
@@ -72,7 +81,7 @@ func letters(numbers []int) string {
 	return b.String()
 }
 
-// distinct draws the lines of a base and of an edited copy without repeating one:
+// drawing draws the lines of a base and of an edited copy without repeating one:
 // lines are removed, moved and added.
 type drawing struct {
 	*rand.Rand
@@ -111,7 +120,7 @@ func (d *drawing) edit(base []int) []int {
 }
 
 // rounds is how many cases are drawn. Each starts git twice.
-const rounds = 400
+const rounds = 200
 
 // With distinct lines the result is git's, and so are the conflicts.
 func TestMergeOfDistinctLinesIsThatOfGit(t *testing.T) {
@@ -122,7 +131,7 @@ func TestMergeOfDistinctLinesIsThatOfGit(t *testing.T) {
 	clean := 0
 	for range rounds {
 		base := d.base(d.IntN(24))
-		a, b, c := letters(base), letters(d.edit(base)), letters(d.edit(base))
+		a, b, c := cutSome(d.Rand, letters(base)), cutSome(d.Rand, letters(d.edit(base))), cutSome(d.Rand, letters(d.edit(base)))
 		m := lines.Merge(a, b, c)
 		if m.Clean() {
 			clean++
@@ -137,6 +146,33 @@ func TestMergeOfDistinctLinesIsThatOfGit(t *testing.T) {
 	}
 }
 
+// repeating draws a text of few kinds of lines, and two edited copies that have
+// some new ones too.
+func repeating(r *rand.Rand) (base, mine, theirs string) {
+	kinds := 1 + r.IntN(20)
+	fresh := r.IntN(4)
+	draw := func(n, fresh int) []int {
+		out := make([]int, n)
+		for i := range out {
+			if out[i] = r.IntN(kinds); r.IntN(8) < fresh {
+				out[i] = 1000 + r.IntN(1000)
+			}
+		}
+		return out
+	}
+	edit := func(base []int) []int {
+		out := append([]int{}, base...)
+		for range 1 + r.IntN(4) {
+			at := r.IntN(len(out) + 1)
+			gone := min(r.IntN(4), len(out)-at)
+			out = append(out[:at:at], append(draw(r.IntN(4), 2*fresh), out[at+gone:]...)...)
+		}
+		return out
+	}
+	all := draw(r.IntN(80), fresh)
+	return cutSome(r, letters(all)), cutSome(r, letters(edit(all))), cutSome(r, letters(edit(all)))
+}
+
 // With repeated lines we may find more conflicts than git, and never fewer.
 func TestMergeOfRepeatedLinesIsNeverBolderThanGit(t *testing.T) {
 	t.Parallel()
@@ -145,25 +181,7 @@ func TestMergeOfRepeatedLinesIsNeverBolderThanGit(t *testing.T) {
 	r := rand.New(rand.NewPCG(*propertySeed, 2))
 	clean, more := 0, 0
 	for range rounds {
-		kinds := 1 + r.IntN(6)
-		draw := func(n int) []int {
-			out := make([]int, n)
-			for i := range out {
-				out[i] = r.IntN(kinds)
-			}
-			return out
-		}
-		edit := func(base []int) []int {
-			out := append([]int{}, base...)
-			for range 1 + r.IntN(2) {
-				at := r.IntN(len(out) + 1)
-				gone := min(r.IntN(3), len(out)-at)
-				out = append(out[:at:at], append(draw(r.IntN(3)), out[at+gone:]...)...)
-			}
-			return out
-		}
-		base := draw(r.IntN(30))
-		a, b, c := letters(base), letters(edit(base)), letters(edit(base))
+		a, b, c := repeating(r)
 		m := lines.Merge(a, b, c)
 		want, conflicts := g.merge(t, a, b, c)
 		switch {
@@ -180,5 +198,43 @@ func TestMergeOfRepeatedLinesIsNeverBolderThanGit(t *testing.T) {
 	t.Logf("%d of %d clean, %d that only git merges", clean, rounds, more)
 	if clean == 0 || clean == rounds {
 		t.Errorf("%d of %d merges were clean: they show nothing", clean, rounds)
+	}
+}
+
+var sectionHeading = regexp.MustCompile(`(?m)^(@@ .* @@).*$`)
+
+func (g git) diff(t *testing.T, from, to string, context int) string {
+	t.Helper()
+	for name, text := range map[string]string{"from": from, "to": to} {
+		if err := os.WriteFile(filepath.Join(g.dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command("git", "diff", "--no-index", "--no-color", "--no-indent-heuristic", "--diff-algorithm=myers", fmt.Sprintf("-U%d", context), "from", "to")
+	cmd.Dir = g.dir
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) {
+		t.Fatal(err)
+	}
+	_, parts, _ := strings.Cut(string(out), "\n@@")
+	if parts == "" {
+		return ""
+	}
+	return sectionHeading.ReplaceAllString("@@"+parts, "$1")
+}
+
+// The diff is git's, so that what counts for a change in a merge does too.
+func TestUnifiedIsThatOfGit(t *testing.T) {
+	t.Parallel()
+	g := newGit(t)
+	t.Logf("-property-seed=%d", *propertySeed)
+	r := rand.New(rand.NewPCG(*propertySeed, 5))
+	for range rounds {
+		from, to, _ := repeating(r)
+		context := r.IntN(4)
+		if got, want := lines.Unified(from, to, context), g.diff(t, from, to, context); got != want {
+			t.Fatalf("from\n%sto\n%sgot\n%sgit\n%s", from, to, got, want)
+		}
 	}
 }

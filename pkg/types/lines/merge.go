@@ -84,7 +84,7 @@ type merger struct {
 	left   [2][]change // what is still to be merged
 	done   int         // how many lines of base are dealt with
 	shifts [2]int      // how many lines a side has more than base before done
-	quiet  []string // lines without conflict, since the last region
+	quiet  []string    // lines without conflict, since the last region
 	out    Merged
 }
 

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// invalidUTF8 is the offset of the first byte that is no UTF-8, -1 if none.
-func invalidUTF8(b []byte) int {
+// InvalidUTF8 is the offset of the first byte that is no UTF-8, -1 if none.
+func InvalidUTF8(b []byte) int {
 	for i := 0; i < len(b); {
 		r, size := utf8.DecodeRune(b[i:])
 		if r == utf8.RuneError && size == 1 {
@@ -29,7 +29,7 @@ func encodingOf(b []byte) string {
 		return "UTF-16LE"
 	case zeros(b, 0) && !zeros(b, 1):
 		return "UTF-16BE"
-	case invalidUTF8(b) >= 0 && onlyLatin1(b):
+	case InvalidUTF8(b) >= 0 && onlyLatin1(b):
 		return "Latin-1"
 	}
 	return ""

@@ -19,7 +19,7 @@ func (c *collector) addEnvFile(path string) {
 		path = "standard input"
 	}
 	if !utf8.Valid(text) {
-		c.fail(fmt.Errorf("%s is not UTF-8 text: byte %d", path, invalidUTF8(text)))
+		c.fail(fmt.Errorf("%s is not UTF-8 text: byte %d", path, InvalidUTF8(text)))
 		return
 	}
 	e := env{collector: c, path: path, text: string(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")))}
@@ -58,7 +58,7 @@ func (e *env) entry() bool {
 	if e.Dotenv {
 		key = strings.TrimSpace(strings.TrimPrefix(key, "export "))
 	}
-	if why := badKey(key); why != "" {
+	if why := BadKey(key); why != "" {
 		e.fail(fmt.Errorf("%s: %q can't be a key: %s; does the value of the line before go on here? Quoted values of several lines need --env-format=dotenv, or store the value with --from-file", origin, shown(key), why))
 		return false
 	}
@@ -68,7 +68,7 @@ func (e *env) entry() bool {
 		value, err = e.inherited(key)
 	case e.Dotenv:
 		value, err = e.dotenv(value)
-	case unclosed(value):
+	case Unclosed(value):
 		err = fmt.Errorf("the value of %s begins with a quote that isn't closed on its line; if it goes on, read the file with --env-format=dotenv, or store the value with --from-file", key)
 	}
 	if err != nil {
@@ -97,9 +97,9 @@ func (e *env) inherited(key string) (string, error) {
 	return value, nil
 }
 
-// unclosed tells a value whose first quote has no second: what follows on the
+// Unclosed tells a value whose first quote has no second: what follows on the
 // next lines would be taken for keys.
-func unclosed(value string) bool {
+func Unclosed(value string) bool {
 	return value != "" && (value[0] == '"' || value[0] == '\'') && strings.Count(value, value[:1]) == 1
 }
 

@@ -65,7 +65,7 @@ func (s Sources) Fill(doc types.Document) []error {
 			c.fail(argumentf("--from-literal takes KEY=VALUE, not %q", literal))
 			continue
 		}
-		if why := badKey(key); why != "" {
+		if why := BadKey(key); why != "" {
 			c.fail(argumentf("--from-literal: %q can't be a key: %s", key, why))
 			continue
 		}
@@ -99,7 +99,7 @@ func (c *collector) add(key string, value []byte, origin string) {
 		return
 	}
 	c.origin[key] = origin
-	bad := invalidUTF8(value)
+	bad := InvalidUTF8(value)
 	guess := encodingOf(value)
 	if guess != "" {
 		guess = " (looks like " + guess + ")"
@@ -119,8 +119,8 @@ func (c *collector) add(key string, value []byte, origin string) {
 	}
 }
 
-// badKey names what is wrong with a key, empty if nothing is.
-func badKey(key string) string {
+// BadKey names what is wrong with a key, empty if nothing is.
+func BadKey(key string) string {
 	problems := validation.IsConfigMapKey(key)
 	if len(problems) == 0 {
 		return ""
@@ -170,7 +170,7 @@ func (c *collector) addFile(key, path string) {
 	if path == "-" {
 		origin = "standard input"
 	}
-	if why := badKey(key); why != "" {
+	if why := BadKey(key); why != "" {
 		c.fail(argumentf("%s: %q can't be a key: %s; give another with --from-file=NEWKEY=%s", origin, key, why, path))
 		return
 	}
@@ -179,7 +179,7 @@ func (c *collector) addFile(key, path string) {
 		c.fail(err)
 		return
 	}
-	if crlf := []byte("\r\n"); invalidUTF8(value) < 0 && bytes.Contains(value, crlf) {
+	if crlf := []byte("\r\n"); InvalidUTF8(value) < 0 && bytes.Contains(value, crlf) {
 		if c.LF {
 			value = bytes.ReplaceAll(value, crlf, []byte("\n"))
 		} else {

@@ -1,0 +1,251 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"example.com/cmctl/pkg/client"
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+)
+
+func newAuth(f *factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "auth",
+		Short: "Ask the server who you are, and what you may do",
+		Example: `  cmctl auth can-i update
+  cmctl auth whoami`,
+		SuggestionsMinimumDistance: 2,
+		Args:                       unknownSubcommand,
+		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newCanI(f), newWhoami(f))
+	return cmd
+}
+
+// apiVerbs are what a server may allow or refuse.
+var apiVerbs = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
+
+// neededVerbs are those that cmctl's own commands come down to.
+var neededVerbs = map[string]string{
+	"edit": "get and update", "apply": "get, create and update", "set": "get and update", "unset": "get and update",
+	"label": "get and update", "annotate": "get and update", "replace": "get, create and update", "copy": "get and create",
+	"describe": "get", "diff": "get", "write": "create and update", "read": "get and list",
+}
+
+type canIOptions struct {
+	*factory
+	verb          string
+	name          string
+	list          bool
+	quiet         bool
+	allNamespaces bool
+}
+
+func newCanI(f *factory) *cobra.Command {
+	o := &canIOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:   "can-i {VERB [NAME] | --list}",
+		Short: "Ask whether you may do something with ConfigMaps",
+		Long: `Ask the server whether you may do something with ConfigMaps, and print yes or no.
+The exit code is 0 for yes and 1 for no.
+
+VERB is one of the API's: ` + strings.Join(apiVerbs, ", ") + `, or * for all.`,
+		Example: `  cmctl auth can-i update
+  cmctl auth can-i get flags -n team-a
+  cmctl auth can-i list -A
+  cmctl auth can-i update --as=system:serviceaccount:team-a:deployer
+  cmctl auth can-i --list`,
+		Args:              o.take,
+		ValidArgsFunction: f.completeCanI,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	cmd.Flags().BoolVar(&o.list, "list", false, "show all that you may do with ConfigMaps in the namespace")
+	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "print nothing; the exit code tells")
+	cmd.Flags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "in all namespaces at once")
+	return cmd
+}
+
+func (o *canIOptions) take(_ *cobra.Command, args []string) error {
+	if o.list {
+		if len(args) > 0 || o.allNamespaces {
+			return usagef("--list is for a namespace; it takes neither VERB nor -A")
+		}
+		return nil
+	}
+	if len(args) == 0 {
+		return usagef("can-i takes a VERB, or --list")
+	}
+	o.verb = strings.ToLower(args[0])
+	if needs, ok := neededVerbs[o.verb]; ok {
+		return usagef("%q is no verb of the API: it needs %s; ask about those", o.verb, needs)
+	}
+	names, err := parseNames(args[1:])
+	if err != nil {
+		return err
+	}
+	if len(names) > 1 {
+		return usagef("can-i takes one NAME")
+	}
+	o.name = strings.Join(names, "")
+	if o.name != "" && o.allNamespaces {
+		return usagef("a NAME is in one namespace; give -n NAMESPACE instead of -A")
+	}
+	return nil
+}
+
+func (f *factory) completeCanI(cmd *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	switch len(args) {
+	case 0:
+		return apiVerbs, cobra.ShellCompDirectiveNoFileComp
+	case 1:
+		return f.completeNames(cmd, nil, begun)
+	}
+	return nil, cobra.ShellCompDirectiveNoFileComp
+}
+
+// errNo is the answer no. It was printed.
+var errNo = errors.New("the server says no")
+
+func (o *canIOptions) run(ctx context.Context) error {
+	conn, err := o.connect("auth")
+	if err != nil {
+		return err
+	}
+	if o.list {
+		return o.listRules(ctx, conn)
+	}
+	if !slices.Contains(apiVerbs, o.verb) && o.verb != "*" {
+		o.note("warning: %q is no verb that servers know for ConfigMaps", o.verb)
+	}
+	question := client.Access{Verb: o.verb, Name: o.name, Namespace: conn.namespace}
+	if o.allNamespaces {
+		question.Namespace = ""
+	}
+	answer, err := conn.CanI(ctx, question)
+	if errors.Is(err, client.ErrNoAccessControl) {
+		o.noteOpen(conn)
+		answer, err = client.AccessAnswer{Allowed: true}, nil
+	}
+	if err != nil {
+		return err
+	}
+	return o.answer(answer)
+}
+
+// noteOpen says why everything is allowed.
+func (o *canIOptions) noteOpen(conn *connection) {
+	if !o.quiet {
+		o.note("%s has no access control: it allows every request that reaches it.", conn.Target())
+	}
+}
+
+func (o *canIOptions) answer(a client.AccessAnswer) error {
+	text := "no"
+	if a.Allowed {
+		text = "yes"
+	}
+	if a.Reason != "" && !a.Allowed {
+		text += " - " + a.Reason
+	}
+	if !o.quiet {
+		if err := o.say("%s", text); err != nil {
+			return err
+		}
+	}
+	if !a.Allowed {
+		return &saidError{errNo}
+	}
+	return nil
+}
+
+func (o *canIOptions) listRules(ctx context.Context, conn *connection) error {
+	rules, complete, err := conn.AccessRules(ctx, conn.namespace)
+	if errors.Is(err, client.ErrNoAccessControl) {
+		o.noteOpen(conn)
+		rules, complete, err = []client.AccessRule{{Verbs: []string{"*"}}}, true, nil
+	}
+	if err != nil {
+		return err
+	}
+	if !complete {
+		o.note("warning: the server says that there may be more")
+	}
+	if o.quiet {
+		return nil
+	}
+	w := tabwriter.NewWriter(o.Out, 0, 8, 3, ' ', 0)
+	fmt.Fprintln(w, "VERBS\tNAMES")
+	for _, r := range rules {
+		names := "all"
+		if len(r.Names) > 0 {
+			names = strings.Join(r.Names, ",")
+		}
+		fmt.Fprintf(w, "%s\t%s\n", strings.Join(r.Verbs, ","), names)
+	}
+	return w.Flush()
+}
+
+type whoamiOptions struct {
+	*factory
+	output string
+}
+
+func newWhoami(f *factory) *cobra.Command {
+	o := &whoamiOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:   "whoami",
+		Short: "Ask the server who it takes you for",
+		Example: `  cmctl auth whoami
+  cmctl auth whoami --context=prod -o yaml`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkOutput(o.output, "yaml", "json"); err != nil {
+				return err
+			}
+			return o.run(cmd.Context())
+		},
+	}
+	cmd.Flags().StringVarP(&o.output, "output", "o", "", "how to print: yaml or json (default a table)")
+	return cmd
+}
+
+func (o *whoamiOptions) run(ctx context.Context) error {
+	conn, err := o.connect("auth")
+	if err != nil {
+		return err
+	}
+	user, err := conn.WhoAmI(ctx)
+	if errors.Is(err, client.ErrNoAccessControl) {
+		return fmt.Errorf("%s does not tell callers apart: it takes everybody alike", conn.Target())
+	}
+	if err != nil {
+		return err
+	}
+	switch o.output {
+	case "json":
+		enc := json.NewEncoder(o.Out)
+		enc.SetIndent("", "    ")
+		return enc.Encode(user)
+	case "yaml":
+		text, err := yaml.Marshal(user)
+		if err == nil {
+			_, err = o.Out.Write(text)
+		}
+		return err
+	}
+	w := tabwriter.NewWriter(o.Out, 0, 8, 3, ' ', 0)
+	fmt.Fprintf(w, "USERNAME\t%s\n", user.Username)
+	if user.UID != "" {
+		fmt.Fprintf(w, "UID\t%s\n", user.UID)
+	}
+	if len(user.Groups) > 0 {
+		fmt.Fprintf(w, "GROUPS\t%s\n", strings.Join(user.Groups, ","))
+	}
+	return w.Flush()
+}

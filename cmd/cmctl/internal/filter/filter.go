@@ -1,0 +1,82 @@
+// Package filter runs a command that turns bytes into bytes, such as jq or sed.
+//
+//	out, err := filter.Run(ctx, []string{"tr", "a-z", "A-Z"}, in, os.Stderr)
+package filter
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// MaxOutput is how many bytes a command may write: more than any object that a
+// server takes, and little enough for one that never ends.
+const MaxOutput = 8 << 20
+
+// grace is how long a command, and what it started, may take to end once it was
+// told to, or to close its output once it ended.
+const grace = time.Second
+
+// FailedError says that a command ended otherwise than with success.
+type FailedError struct {
+	Command string
+	How     string // exit status 1, signal: killed
+}
+
+func (e *FailedError) Error() string { return fmt.Sprintf("%s ended with %s", e.Command, e.How) }
+
+// Run gives in to the command's standard input and returns what it writes to
+// its standard output, whole. The command line is argv; no shell reads it. The
+// end of the context ends the command and all that it started. A command that
+// leaves its input unread is fine.
+func Run(ctx context.Context, argv []string, in []byte, stderr io.Writer) ([]byte, error) {
+	running, end := context.WithCancel(ctx)
+	defer end()
+	out := &bounded{end: end}
+	cmd := exec.CommandContext(running, argv[0], argv[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(in), out, stderr
+	cmd.WaitDelay = grace
+	ownGroup(cmd)
+	err := cmd.Run()
+	name := strings.Join(argv, " ")
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		endGroup(cmd)
+		return nil, fmt.Errorf("%s: %w", name, ctx.Err())
+	case out.full:
+		endGroup(cmd)
+		return nil, fmt.Errorf("%s wrote more than %d MiB, which no object may have", name, MaxOutput>>20)
+	case errors.As(err, &exit):
+		return nil, &FailedError{Command: name, How: exit.Error()}
+	case errors.Is(err, exec.ErrWaitDelay):
+		endGroup(cmd)
+		return nil, fmt.Errorf("%s ended, but something that it started keeps its output open", name)
+	case err != nil:
+		return nil, fmt.Errorf("%s can't be run: %w", name, err)
+	}
+	return out.bytes, nil
+}
+
+// bounded is a buffer that takes MaxOutput bytes, and then calls end. It is no
+// bytes.Buffer: that one's ReadFrom knows no bound.
+type bounded struct {
+	bytes []byte
+	full  bool
+	end   func()
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if len(b.bytes)+len(p) > MaxOutput {
+		b.full = true
+		b.end()
+		return 0, errors.New("too much output")
+	}
+	b.bytes = append(b.bytes, p...)
+	return len(p), nil
+}

@@ -1,0 +1,323 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"example.com/cmctl/pkg/client"
+	"example.com/cmctl/pkg/retry"
+	"example.com/cmctl/pkg/types"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// marks are the two kinds of key and value that metadata holds.
+type marks struct {
+	verb    string
+	noun    string // one of them
+	section string
+	set     string // the word for what was done
+	removed string // the word where keys were only removed
+	// check refuses a value that can't be one.
+	check func(value string) []string
+}
+
+var labelMarks = marks{
+	verb: "label", noun: "label", section: "metadata.labels",
+	set: "labeled", removed: "unlabeled", check: validation.IsValidLabelValue,
+}
+
+// markOptions are those of label and annotate.
+type markOptions struct {
+	*factory
+	writeFlags
+	marks
+	names     []string
+	values    map[types.Field]any // nil: the key is removed
+	overwrite bool
+	selector  string
+	all       bool
+	list      bool
+}
+
+func newLabel(f *factory) *cobra.Command {
+	o := &markOptions{factory: f, marks: labelMarks}
+	cmd := &cobra.Command{
+		Use:   "label {NAME... | -l SELECTOR | --all} KEY=VALUE... KEY-...",
+		Short: "Set and remove labels of ConfigMaps",
+		Long: `Set and remove labels of ConfigMaps. KEY- removes one. A label that has another
+value already is left as it is, and that is an error, unless --overwrite is given.`,
+		Example: `  cmctl label flags tier=web
+  cmctl label flags limits tier=web --overwrite
+  cmctl label -l tier=web reviewed=yes
+  cmctl label flags tier-
+  cmctl label flags --list`,
+		RunE: o.runE,
+	}
+	o.addFlags(cmd.Flags())
+	return cmd
+}
+
+func (o *markOptions) addFlags(flags *pflag.FlagSet) {
+	flags.BoolVar(&o.overwrite, "overwrite", false, "let a value that is there be replaced by another")
+	flags.StringVarP(&o.selector, "selector", "l", "", "those whose labels match: tier=web,!old")
+	flags.BoolVar(&o.all, "all", false, "all ConfigMaps of the namespace")
+	flags.BoolVar(&o.list, "list", false, "show what there is, and change nothing")
+	o.add(flags)
+}
+
+func (o *markOptions) runE(cmd *cobra.Command, args []string) error {
+	names, pairs := splitOperands(args, func(arg string) bool {
+		return strings.Contains(arg, "=") || len(arg) > 1 && strings.HasSuffix(arg, "-")
+	})
+	var err error
+	if o.names, err = parseNames(names); err != nil {
+		return err
+	}
+	if err := o.parse(pairs); err != nil {
+		return err
+	}
+	if err := o.validate(cmd.Flags()); err != nil {
+		return err
+	}
+	return o.run(cmd.Context())
+}
+
+// parse takes the operands KEY=VALUE and KEY-.
+func (o *markOptions) parse(pairs []string) error {
+	o.values = map[types.Field]any{}
+	for _, pair := range pairs {
+		key, value, set := strings.Cut(pair, "=")
+		if !set {
+			if key = strings.TrimSuffix(pair, "-"); key == pair {
+				return usagef("%q: %s takes KEY=VALUE, or KEY- to remove it", pair, o.verb)
+			}
+		}
+		if problems := validation.IsQualifiedName(key); len(problems) > 0 {
+			return usagef("%q can't be the key of %s %s: %s", key, article(o.noun), o.noun, strings.Join(problems, "; "))
+		}
+		f := types.Field{Section: o.section, Key: key}
+		if _, twice := o.values[f]; twice {
+			return usagef("key %q is given twice", key)
+		}
+		if !set {
+			o.values[f] = nil
+			continue
+		}
+		if problems := o.check(value); len(problems) > 0 {
+			remedy := ""
+			if morePairs(value) {
+				remedy = "; if these are further pairs, give each as an operand of its own"
+			}
+			return usagef("%q can't be the value of %s %s: %s%s", value, article(o.noun), o.noun, strings.Join(problems, "; "), remedy)
+		}
+		if morePairs(value) {
+			o.note("warning: the value of %s is %q, as one; if these are further pairs, give each as an operand of its own", key, value)
+		}
+		o.values[f] = value
+	}
+	return nil
+}
+
+// morePairs tells whether a value looks like VALUE,KEY=VALUE.
+func morePairs(value string) bool {
+	_, rest, comma := strings.Cut(value, ",")
+	key, _, equals := strings.Cut(rest, "=")
+	return comma && equals && len(validation.IsQualifiedName(key)) == 0
+}
+
+func article(noun string) string {
+	if strings.ContainsRune("aeiou", rune(noun[0])) {
+		return "an"
+	}
+	return "a"
+}
+
+func (o *markOptions) validate(flags *pflag.FlagSet) error {
+	ways := 0
+	for _, given := range []bool{len(o.names) > 0, o.selector != "", o.all} {
+		if given {
+			ways++
+		}
+	}
+	if ways != 1 {
+		return usagef("%s takes NAMEs, or -l, or --all", o.verb)
+	}
+	if _, err := labels.Parse(o.selector); err != nil {
+		return usagef("-l %q is no label selector: %v", o.selector, err)
+	}
+	switch {
+	case o.list && len(o.values) > 0:
+		return usagef("--list changes nothing; leave it out to set or remove")
+	case !o.list && len(o.values) == 0:
+		return usagef("nothing to do: give KEY=VALUE, KEY- or --list")
+	case o.guard.given() && len(o.names) != 1:
+		return usagef("--resource-version and --uid are of one object; give one NAME with them")
+	}
+	return o.writeFlags.validate(flags)
+}
+
+// marked is an object to change. A chosen one has a uid.
+type marked struct{ name, uid string }
+
+func (o *markOptions) run(ctx context.Context) error {
+	w, err := o.writer(o.verb, o.writeFlags)
+	if err != nil {
+		return err
+	}
+	if o.list {
+		return o.show(ctx, w)
+	}
+	objects, err := o.chosen(ctx, w)
+	if err != nil {
+		return err
+	}
+	w.several = len(o.names) != 1
+	var errs []error
+	for i, object := range objects {
+		if err := untried(ctx, len(objects)-i); err != nil {
+			errs = append(errs, err)
+			break
+		}
+		if err := o.mark(ctx, w, object); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return w.finish(errs...)
+}
+
+// chosen are the objects that the operands mean.
+func (o *markOptions) chosen(ctx context.Context, w *writer) (objects []marked, err error) {
+	if len(o.names) > 0 {
+		for _, name := range o.names {
+			objects = append(objects, marked{name: name})
+		}
+		return objects, nil
+	}
+	found, err := o.selected(ctx, w)
+	for _, d := range found {
+		objects = append(objects, marked{d.Name(), d.UID()})
+	}
+	return objects, err
+}
+
+// selected lists what -l or --all mean.
+func (o *markOptions) selected(ctx context.Context, w *writer) ([]types.Document, error) {
+	list, err := w.conn.ConfigMaps(w.conn.namespace).List(ctx, client.ListOptions{LabelSelector: o.selector})
+	if err != nil {
+		return nil, err
+	}
+	if len(list.Items) == 0 {
+		o.note("No ConfigMaps found in namespace %q.", w.conn.namespace)
+	}
+	return list.Items, nil
+}
+
+// mark changes one object.
+func (o *markOptions) mark(ctx context.Context, w *writer, object marked) error {
+	res, err := w.apply(ctx, change{
+		name: object.name,
+		uid:  object.uid,
+		edit: func(ctx context.Context, fresh types.Document) (types.Document, error) {
+			if err := o.mayReplace(ctx, w, fresh); err != nil {
+				return nil, err
+			}
+			return withFields(fresh, o.values)
+		},
+		word: o.word,
+	})
+	if err == nil && res.Outcome == retry.Unchanged {
+		o.tellAbsent(object.name)
+	}
+	return err
+}
+
+// mayReplace refuses to replace a value by another, on each copy anew: somebody
+// else may have set it since the last one.
+func (o *markOptions) mayReplace(ctx context.Context, w *writer, fresh types.Document) error {
+	if o.overwrite {
+		return nil
+	}
+	d := w.dispute(fresh)
+	for _, f := range sortedKeys(o.values) {
+		if now, want := d.fields[f], o.values[f]; now != nil && want != nil && now != want {
+			d.add(ctx, f, sideValue{label: "yours", value: want})
+		}
+	}
+	return d.end(fmt.Sprintf("the %s has another value; nothing was written", o.noun), "give --overwrite to replace it")
+}
+
+// tellAbsent says which keys were to be removed where nothing was to do.
+func (o *markOptions) tellAbsent(name string) {
+	for _, f := range sortedKeys(o.values) {
+		if o.values[f] == nil {
+			o.note("%s has no %s %q", name, o.noun, f.Key)
+		}
+	}
+}
+
+func (o *markOptions) word(_, _ types.Document) string {
+	for _, v := range o.values {
+		if v != nil {
+			return o.set
+		}
+	}
+	return o.removed
+}
+
+// show prints what there is of each object, a KEY=VALUE on a line.
+func (o *markOptions) show(ctx context.Context, w *writer) error {
+	if len(o.names) == 0 {
+		found, err := o.selected(ctx, w)
+		if err != nil {
+			return err
+		}
+		return o.printAll(found, true)
+	}
+	var found []types.Document
+	var errs []error
+	for _, name := range o.names {
+		doc, err := w.conn.ConfigMaps(w.conn.namespace).Get(ctx, name)
+		if err != nil {
+			errs = append(errs, w.conn.explain(w.conn.namespace, name, err))
+			continue
+		}
+		found = append(found, doc)
+	}
+	if err := o.printAll(found, len(o.names) > 1); err != nil {
+		errs = append(errs, err)
+	}
+	return oneOrMany(errs)
+}
+
+func (o *markOptions) printAll(docs []types.Document, headed bool) error {
+	for _, d := range docs {
+		if headed {
+			if err := o.say("configmap/%s:", d.Name()); err != nil {
+				return err
+			}
+		}
+		fields := d.Fields()
+		for _, f := range sortedKeys(fields) {
+			if f.Section != o.section {
+				continue
+			}
+			if err := o.say("%s=%v", f.Key, fields[f]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// sortedKeys are the fields of a map by section and key.
+func sortedKeys(m map[types.Field]any) []types.Field {
+	return slices.SortedFunc(maps.Keys(m), func(a, b types.Field) int {
+		return strings.Compare(a.String(), b.String())
+	})
+}

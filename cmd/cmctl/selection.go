@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"example.com/cmctl/pkg/client"
+	"example.com/cmctl/pkg/types"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// selection are the flags that choose objects of a list.
+type selection struct {
+	allNamespaces bool
+	selector      string
+	fieldSelector string
+	chunkSize     int
+}
+
+func (s *selection) add(flags *pflag.FlagSet) {
+	flags.BoolVarP(&s.allNamespaces, "all-namespaces", "A", false, "take all namespaces")
+	flags.StringVarP(&s.selector, "selector", "l", "", "only those whose labels match: tier=web,!old")
+	flags.StringVar(&s.fieldSelector, "field-selector", "", "only those whose metadata.name or metadata.namespace match: metadata.name!=flags")
+	flags.IntVar(&s.chunkSize, "chunk-size", 500, "how many objects are read at once")
+}
+
+// check refuses flags that make no sense, alone or beside names.
+func (s *selection) check(names []string) error {
+	switch {
+	case s.allNamespaces && len(names) > 0:
+		return usagef("a name can't be read from all namespaces at once; give -n NAMESPACE instead of -A")
+	case s.selector != "" && len(names) > 0:
+		return usagef("give either a NAME or -l, not both")
+	case s.fieldSelector != "" && len(names) > 0:
+		return usagef("give either a NAME or --field-selector, not both")
+	case s.chunkSize < 1:
+		return usagef("--chunk-size must be at least 1, not %d", s.chunkSize)
+	}
+	if _, err := labels.Parse(s.selector); err != nil {
+		return usagef("-l %q is no label selector: %v", s.selector, err)
+	}
+	if err := checkFieldSelector(s.fieldSelector); err != nil {
+		return usagef("--field-selector %q: %v", s.fieldSelector, err)
+	}
+	return nil
+}
+
+func checkFieldSelector(text string) error {
+	parsed, err := fields.ParseSelector(text)
+	if err != nil {
+		return err
+	}
+	for _, r := range parsed.Requirements() {
+		if r.Field != "metadata.name" && r.Field != "metadata.namespace" {
+			return fmt.Errorf("servers select ConfigMaps by metadata.name and metadata.namespace only, not by %q", r.Field)
+		}
+	}
+	return nil
+}
+
+// listOptions are what to ask the server for.
+func (s *selection) listOptions() client.ListOptions {
+	return client.ListOptions{LabelSelector: s.selector, FieldSelector: s.fieldSelector, PageSize: s.chunkSize}
+}
+
+// scope is the namespace to list, empty for all.
+func (s *selection) scope(conn *connection) string {
+	if s.allNamespaces {
+		return ""
+	}
+	return conn.namespace
+}
+
+// read reads the named objects or, without names, those that the flags select.
+func (s *selection) read(ctx context.Context, conn *connection, names []string) ([]types.Document, []error) {
+	if len(names) > 0 {
+		return readNamed(ctx, conn, names)
+	}
+	list, err := conn.ConfigMaps(s.scope(conn)).List(ctx, s.listOptions())
+	if err != nil {
+		return nil, []error{err}
+	}
+	return list.Items, nil
+}
+
+// readNamed reads objects one by one; what is wrong with one doesn't keep the
+// others back.
+func readNamed(ctx context.Context, conn *connection, names []string) (found []types.Document, errs []error) {
+	for i, name := range names {
+		if err := untried(ctx, len(names)-i); err != nil {
+			return found, append(errs, err)
+		}
+		doc, err := conn.ConfigMaps(conn.namespace).Get(ctx, name)
+		if err != nil {
+			errs = append(errs, conn.explain(conn.namespace, name, err))
+			continue
+		}
+		found = append(found, doc)
+	}
+	return found, errs
+}

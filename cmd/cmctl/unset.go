@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+
+	"example.com/cmctl/cmd/cmctl/internal/fromfiles"
+	"example.com/cmctl/pkg/types"
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+type unsetOptions struct {
+	*factory
+	writeFlags
+	name       string
+	keys       []string
+	conditions []string
+}
+
+func newUnset(f *factory) *cobra.Command {
+	o := &unsetOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:   "unset NAME KEY...",
+		Short: "Remove keys of a ConfigMap; all others stay as they are",
+		Long: `Remove keys of a ConfigMap, of data or binaryData. A key that is not there is no
+error: what was asked for is so already.`,
+		Example: `  cmctl unset flags rollout
+  cmctl unset lock holder --if=holder=$HOSTNAME`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.operands(args); err != nil {
+				return err
+			}
+			if err := o.validate(cmd.Flags()); err != nil {
+				return err
+			}
+			return o.run(cmd.Context())
+		},
+	}
+	cmd.Flags().StringArrayVar(&o.conditions, "if", nil, "write only if `KEY=VALUE` is there; KEY: it has any value; '!KEY': it is absent; may be repeated")
+	o.add(cmd.Flags())
+	return cmd
+}
+
+// operands takes one name, which may be written `cm NAME`, and the keys.
+func (o *unsetOptions) operands(args []string) error {
+	if len(args) > 0 && isConfigMapWord(args[0]) {
+		args = args[1:]
+	}
+	if len(args) < 2 {
+		return usagef("unset takes one NAME, and then the KEYs to remove")
+	}
+	names, err := parseNames(args[:1])
+	if err != nil {
+		return err
+	}
+	for _, key := range args[1:] {
+		if len(validation.IsConfigMapKey(key)) > 0 {
+			return usagef("%q can't be a key: %s", key, fromfiles.BadKey(key))
+		}
+	}
+	o.name, o.keys = names[0], args[1:]
+	return nil
+}
+
+func (o *unsetOptions) run(ctx context.Context) error {
+	conditions, err := parseConditions(o.conditions)
+	if err != nil {
+		return err
+	}
+	w, err := o.writer("unset", o.writeFlags)
+	if err != nil {
+		return err
+	}
+	gone := map[types.Field]any{}
+	for _, key := range o.keys {
+		gone[types.Field{Section: "data", Key: key}] = nil
+	}
+	_, err = w.apply(ctx, change{
+		name: o.name,
+		edit: func(ctx context.Context, fresh types.Document) (types.Document, error) {
+			if err := w.holds(ctx, fresh, conditions); err != nil {
+				return nil, err
+			}
+			return withFields(fresh, gone)
+		},
+		word:     func(_, _ types.Document) string { return "unset" },
+		computed: len(conditions) > 0,
+	})
+	return w.finish(asErrors(err)...)
+}

@@ -1,0 +1,387 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// bench is a cmserver behind a front that a test may let misbehave.
+type bench struct {
+	t *testing.T
+	// meddle may answer a request in the server's place. Nil, or false, passes it
+	// on.
+	meddle func(w http.ResponseWriter, r *http.Request) bool
+	direct string // the server's own address
+
+	mu       sync.Mutex
+	requests []string // guarded by mu: method, and code where a write was refused
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	b := &bench{t: t}
+	direct, stop, err := serve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	b.direct = direct
+	to, err := url.Parse(direct)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	proxy.ModifyResponse = func(r *http.Response) error {
+		b.note(fmt.Sprintf("%s %d", r.Request.Method, r.StatusCode))
+		return nil
+	}
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if b.meddle == nil || !b.meddle(w, r) {
+			proxy.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(front.Close)
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	t.Setenv("CMCTL_SERVER", front.URL)
+	return b
+}
+
+func (b *bench) note(request string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.requests = append(b.requests, request)
+}
+
+// seen are the requests since the last call.
+func (b *bench) seen() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := strings.Join(b.requests, ", ")
+	b.requests = nil
+	return all
+}
+
+// ended is how a command ended.
+type ended struct {
+	code     int
+	out, err string
+}
+
+// cmctl runs a command through the front.
+func (b *bench) cmctl(args ...string) ended {
+	b.t.Helper()
+	var out, errs bytes.Buffer
+	code := run(b.t.Context(), args, streams{In: strings.NewReader(""), Out: &out, Err: &errs}, nil)
+	return ended{code, out.String(), errs.String()}
+}
+
+// must runs a command that has to succeed.
+func (b *bench) must(args ...string) string {
+	b.t.Helper()
+	e := b.cmctl(args...)
+	if e.code != 0 {
+		b.t.Fatalf("cmctl %v ended with %d:\n%s", args, e.code, e.err)
+	}
+	return e.out
+}
+
+// past runs a command of somebody else, past the front.
+func (b *bench) past(args ...string) {
+	b.t.Helper()
+	b.must(append(args, "--server="+b.direct)...)
+}
+
+// holds demands texts in the object app.
+func (b *bench) holds(wants ...string) {
+	b.t.Helper()
+	text := b.must("get", "app", "-o", "yaml", "--server="+b.direct)
+	for _, want := range wants {
+		if !strings.Contains(text, want) {
+			b.t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
+// once is a meddler that does something before the first request of a method,
+// and then lets it through.
+func once(method string, do func()) func(http.ResponseWriter, *http.Request) bool {
+	var first sync.Once
+	return func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == method && !strings.HasSuffix(r.URL.Path, "/history") {
+			first.Do(do)
+		}
+		return false
+	}
+}
+
+// Each verb makes its change again, on a fresh copy, after one refusal.
+func TestAChangeIsMadeAgainOnAFreshCopy(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		method string
+		args   []string
+		want   string
+	}{
+		{"set", "PUT", []string{"set", "app", "a=9"}, `a: "9"`},
+		{"set or create", "PUT", []string{"set", "app", "a=9", "--create"}, `a: "9"`},
+		{"unset", "PUT", []string{"unset", "app", "c"}, `a: "1"`},
+		{"label", "PUT", []string{"label", "app", "t=x"}, "t: x"},
+		{"annotate", "PUT", []string{"annotate", "app", "t=x"}, "t: x"},
+		{"update", "PUT", []string{"update", "app", "--key=a", "--", "tr", "1", "9"}, `a: "9"`},
+		{"patch", "PATCH", []string{"patch", "app", "-p", `{"data":{"a":"9"}}`}, `a: "9"`},
+		{"JSON patch", "PATCH", []string{"patch", "app", "--type=json", "-p", `[{"op":"replace","path":"/data/a","value":"9"}]`}, `a: "9"`},
+		{"copy", "PUT", []string{"copy", "other", "app", "--overwrite"}, `a: "9"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t)
+			b.past("create", "app", "--from-literal=a=1", "--from-literal=b=2", "--from-literal=c=3")
+			b.past("create", "other", "--from-literal=a=9", "--from-literal=b=3")
+			b.meddle = once(c.method, func() { b.past("set", "app", "b=3") })
+			b.must(c.args...)
+			b.holds(c.want, `b: "3"`)
+			reads := "GET 200"
+			if c.name == "copy" {
+				reads = "GET 200, GET 200"
+			}
+			want := fmt.Sprintf("%s, %s 409, GET 200, %s 200", reads, c.method, c.method)
+			if got := b.seen(); got != want {
+				t.Errorf("requests were %s, want %s", got, want)
+			}
+		})
+	}
+}
+
+// A condition given by the caller travels in the request: the write that meets
+// another one on the way is refused by the server, and that is the end.
+func TestAGuardIsDecidedByTheServer(t *testing.T) {
+	for method, args := range map[string][]string{
+		"PUT":   {"label", "app", "t=x"},
+		"PATCH": {"patch", "app", "-p", `{"data":{"a":"9"}}`},
+	} {
+		t.Run(method, func(t *testing.T) {
+			b := newBench(t)
+			b.past("create", "app", "--from-literal=a=1")
+			b.meddle = once(method, func() { b.past("set", "app", "b=3") })
+			e := b.cmctl(append(args, "--resource-version=1")...)
+			if got := b.seen(); e.code != exitConflict || got != "GET 200, "+method+" 409" {
+				t.Errorf("it ended with %d after %s:\n%s", e.code, got, e.err)
+			}
+			b.holds(`a: "1"`, `b: "3"`)
+		})
+	}
+}
+
+// A label that somebody else set between two attempts is not overwritten.
+func TestALabelIsLookedAtOnEachCopyAnew(t *testing.T) {
+	b := newBench(t)
+	b.past("create", "app")
+	b.meddle = once("PUT", func() { b.past("label", "app", "t=theirs") })
+	if e := b.cmctl("label", "app", "t=mine"); e.code != exitConflict || !strings.Contains(e.err, `"theirs"`) {
+		t.Errorf("it ended with %d:\n%s", e.code, e.err)
+	}
+	b.holds("t: theirs")
+}
+
+// Only a real NotFound is absence; any other failure to read stops before a
+// write.
+func TestNothingIsMadeAfterAFailedRead(t *testing.T) {
+	for name, answer := range map[string]struct {
+		code int
+		body string
+	}{
+		"500":                   {500, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","code":500}`},
+		"404 that is no Status": {404, "<html>not here</html>"},
+		"403":                   {403, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`},
+		"a body cut off":        {200, `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"na`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			writes := 0
+			b.meddle = func(w http.ResponseWriter, r *http.Request) bool {
+				if r.Method != http.MethodGet {
+					writes++
+				}
+				w.WriteHeader(answer.code)
+				_, _ = io.WriteString(w, answer.body)
+				return true
+			}
+			if e := b.cmctl("set", "app", "a=1", "--create"); e.code == 0 || writes > 0 {
+				t.Errorf("it ended with %d after %d writes:\n%s", e.code, writes, e.err)
+			}
+		})
+	}
+}
+
+// unavailable answers writes as a server does that is starting or can't store.
+func unavailable(w http.ResponseWriter, r *http.Request) bool {
+	if r.Method == http.MethodGet {
+		return false
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Retry-After", "1")
+	w.WriteHeader(http.StatusServiceUnavailable)
+	_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"storage takes no writes; nothing was stored","reason":"ServiceUnavailable","code":503}`)
+	return true
+}
+
+// A server that says when to come back has stored nothing, so the outcome is
+// known; how often it was tried, how long and why it failed is said.
+func TestGivingUpOnAnUnavailableServer(t *testing.T) {
+	for name, args := range map[string][]string{
+		"set":    {"set", "app", "a=2"},
+		"create": {"create", "app2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.past("create", "app", "--from-literal=a=1")
+			b.meddle = unavailable
+			e := b.cmctl(append(args, "--max-attempts=1")...)
+			if e.code != exitUnreachable {
+				t.Errorf("it ended with %d", e.code)
+			}
+			for _, want := range []string{"after 1 attempts in ", "1 delays", "storage takes no writes; nothing was stored"} {
+				if !strings.Contains(e.err, want) {
+					t.Errorf("no %q in\n%s", want, e.err)
+				}
+			}
+			if strings.Contains(e.err, "unknown") {
+				t.Errorf("the outcome is known, and it says\n%s", e.err)
+			}
+		})
+	}
+}
+
+// A computed change whose answer is lost ends with both versions named where
+// nothing can tell, and is not made twice.
+func TestAComputedChangeIsNotMadeTwice(t *testing.T) {
+	for name, args := range map[string][]string{
+		"update":                 {"update", "app", "--key=a", "--", "sed", "s/$/x/"},
+		"set with a condition":   {"set", "app", "a=1x", "--if=a=1"},
+		"unset with a condition": {"unset", "app", "b", "--if=a=1"},
+		"JSON patch":             {"patch", "app", "--type=json", "-p", `[{"op":"replace","path":"/data/a","value":"1x"}]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.past("create", "app", "--from-literal=a=1", "--from-literal=b=2")
+			writes := 0
+			b.meddle = func(w http.ResponseWriter, r *http.Request) bool {
+				switch {
+				case strings.HasSuffix(r.URL.Path, "/history"):
+					http.NotFound(w, r)
+					return true
+				case r.Method == http.MethodGet:
+					return false
+				}
+				writes++
+				to, err := url.Parse(b.direct)
+				if err != nil {
+					t.Error(err)
+				}
+				httputil.NewSingleHostReverseProxy(to).ServeHTTP(httptest.NewRecorder(), r)
+				panic(http.ErrAbortHandler) // it landed; its answer goes nowhere
+			}
+			e := b.cmctl(args...)
+			if e.code != exitUnreachable || writes != 1 {
+				t.Errorf("it ended with %d after %d writes", e.code, writes)
+			}
+			for _, want := range []string{"made from version 1", "it is at version 2 now", "cmctl get app"} {
+				if !strings.Contains(e.err, want) {
+					t.Errorf("no %q in\n%s", want, e.err)
+				}
+			}
+		})
+	}
+}
+
+// A dry run that a server stores all the same is no preview, and is shouted
+// about.
+func TestAStoredDryRunIsFound(t *testing.T) {
+	for name, args := range map[string][]string{
+		"set":   {"set", "app", "a=2"},
+		"patch": {"patch", "app", "-p", `{"data":{"a":"2"}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.past("create", "app", "--from-literal=a=1")
+			args := append(args, "--dry-run=server")
+			if e := b.cmctl(args...); e.code != 0 || e.err != "" {
+				t.Errorf("with a server that knows dry runs it ended with %d:\n%s", e.code, e.err)
+			}
+			b.meddle = func(_ http.ResponseWriter, r *http.Request) bool {
+				q := r.URL.Query()
+				q.Del("dryRun")
+				r.URL.RawQuery = q.Encode()
+				return false
+			}
+			if e := b.cmctl(args...); e.code != exitFailed || !strings.Contains(e.err, "STORED this change, as version 2") {
+				t.Errorf("with one that doesn't it ended with %d:\n%s", e.code, e.err)
+			}
+		})
+	}
+}
+
+// A server that keeps nothing of what it was sent is told from one that does.
+func TestWhatIsNotKeptIsFound(t *testing.T) {
+	b := newBench(t)
+	b.past("create", "app", "--from-literal=a=1")
+	b.meddle = func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPut {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				t.Error(err)
+			}
+			body = bytes.ReplaceAll(body, []byte(`"a":"2"`), []byte(`"a":"1"`))
+			r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		}
+		return false
+	}
+	if e := b.cmctl("set", "app", "a=2"); e.code != exitFailed || !strings.Contains(e.err, "stored nothing of it (data[a])") {
+		t.Errorf("it ended with %d:\n%s", e.code, e.err)
+	}
+}
+
+// Dozens of refusals are not told one by one.
+func TestManyConflictsAreToldShortly(t *testing.T) {
+	b := newBench(t)
+	b.past("create", "app", "--from-literal=a=1")
+	n := 0
+	b.meddle = func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPut && n < 9 {
+			n++
+			b.past("set", "app", fmt.Sprintf("b=%d", n))
+		}
+		return false
+	}
+	e := b.cmctl("set", "app", "a=2")
+	if e.code != 0 || strings.Count(e.err, "refused") != 5 || !strings.Contains(e.err, "attempt 10 of 50: landed") {
+		t.Errorf("it ended with %d:\n%s", e.code, e.err)
+	}
+}
+
+// Hints repeat the flags that choose the server.
+func TestHintsLeadToTheSameServer(t *testing.T) {
+	b := newBench(t)
+	b.past("create", "app", "--from-literal=a=1")
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"get", "nope"}, "'cmctl get -A --server=" + b.direct + "' lists"},
+		{[]string{"set", "app", "a=1", "--uid=other"}, "'cmctl get app --server=" + b.direct + " --namespace=default'"},
+		{[]string{"copy", "app", "app", "--to-namespace=default"}, "give NEWNAME"},
+	} {
+		e := b.cmctl(append(c.args, "--server="+b.direct, "--namespace=default")...)
+		if !strings.Contains(e.err, c.want) {
+			t.Errorf("%v: no %q in\n%s", c.args, c.want, e.err)
+		}
+	}
+}

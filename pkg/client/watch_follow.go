@@ -1,0 +1,264 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/cmctl/pkg/types"
+)
+
+// errBreak says that the caller wants no more events.
+var errBreak = errors.New("the caller broke off")
+
+// relistError says that the watch can't go on from the version it has.
+type relistError struct{ why error }
+
+func (e *relistError) Error() string { return "listing anew: " + e.why.Error() }
+func (e *relistError) Unwrap() error { return e.why }
+
+// follower is one watch. It belongs to the goroutine that ranges over it.
+type follower struct {
+	maps *ConfigMaps
+	WatchOptions
+	yield func(Event, error) bool
+
+	known   map[objectKey]types.Document // as it was delivered
+	version string                       // at which the collection is as known; empty: list anew
+	synced  bool                         // the first list was delivered
+
+	attempts int       // since the last event
+	heard    time.Time // when the server was heard last
+	silent   bool      // the observer knows that it is out of reach
+}
+
+// objectKey names an object among all namespaces.
+type objectKey struct{ namespace, name string }
+
+func keyOf(d types.Document) objectKey { return objectKey{d.Namespace(), d.Name()} }
+
+func newFollower(m *ConfigMaps, o WatchOptions, yield func(Event, error) bool) *follower {
+	return &follower{
+		maps: m, WatchOptions: o.withDefaults(), yield: yield,
+		known: map[objectKey]types.Document{}, heard: time.Now(),
+	}
+}
+
+// run follows until there is a reason to end; nil if that is the caller's.
+func (f *follower) run(ctx context.Context) error {
+	for {
+		err := f.once(ctx)
+		switch {
+		case errors.Is(err, errBreak):
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		}
+		if err = f.pause(ctx, err); err != nil {
+			return err
+		}
+	}
+}
+
+// once follows for as long as one connection lasts. It returns with nil when
+// the server ended the stream in good order.
+func (f *follower) once(ctx context.Context) error {
+	if f.version == "" {
+		if err := f.list(ctx); err != nil {
+			return err
+		}
+	}
+	s, err := f.maps.openWatch(ctx, f.ListOptions, f.version, f.IdleLimit)
+	if err != nil {
+		return expired(err)
+	}
+	defer s.close()
+	// In this order: the store that is checked is the one that the open stream
+	// is from. One that was replaced in between has ended that stream.
+	if err := f.verify(ctx); err != nil {
+		return err
+	}
+	f.contact()
+	began := time.Now()
+	for {
+		e, err := s.next()
+		if err != nil || e.Type == "" {
+			if time.Since(began) >= shortStream {
+				f.attempts = 0
+			}
+			return expired(err)
+		}
+		f.contact()
+		f.attempts = 0
+		if err := f.receive(e); err != nil {
+			return err
+		}
+	}
+}
+
+// shortStream is how long a stream without events lasts at most that counts as
+// a failed attempt, so that a server which ends them at once is not run down.
+const shortStream = time.Second
+
+// expired turns the server's word that it can't go on from the version into the
+// wish to list anew. It comes as the code of the answer, or as an event.
+func expired(err error) error {
+	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) ||
+		apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
+		return &relistError{err}
+	}
+	return err
+}
+
+// contact notes that the server was heard.
+func (f *follower) contact() {
+	f.heard = time.Now()
+	if f.silent {
+		f.silent = false
+		f.Observe(WatchNotice{Kind: WatchResumed})
+	}
+}
+
+// pause waits before the next attempt, or says why there is none.
+func (f *follower) pause(ctx context.Context, err error) error {
+	f.attempts++
+	var relist *relistError
+	switch {
+	case err == nil: // the time that the server gives a watch was over
+	case errors.As(err, &relist):
+		f.version = ""
+		f.Observe(WatchNotice{Kind: WatchRelisting, Err: relist.why})
+	case !f.mayPass(err):
+		return err
+	}
+	var asked time.Duration
+	if seconds, ok := apierrors.SuggestsClientDelay(err); ok && relist == nil {
+		asked = time.Duration(seconds) * time.Second
+	}
+	wait := f.Backoff.Delay(f.attempts, asked)
+	if f.GiveUpAfter > 0 && err != nil && time.Since(f.heard)+wait > f.GiveUpAfter {
+		return &GaveUpError{Attempts: f.attempts, Elapsed: time.Since(f.heard), Err: err}
+	}
+	if err != nil && relist == nil {
+		f.silent = true
+		f.Observe(WatchNotice{Kind: WatchBroken, Err: err, Wait: wait})
+		// What connections are left may be as dead.
+		f.maps.client.CloseIdleConnections()
+	}
+	select {
+	case <-time.After(wait):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// mayPass tells whether a failure may be over by itself.
+func (f *follower) mayPass(err error) bool {
+	if !f.synced && !f.Patient {
+		return false
+	}
+	var status apierrors.APIStatus
+	var unexpected *UnexpectedError
+	switch {
+	case errors.As(err, new(*ConnectionError)):
+		return true
+	case errors.As(err, &unexpected):
+		// Once the API was there, what is no answer of it is somebody's in between.
+		return f.synced || unexpected.Code == http.StatusTooManyRequests || unexpected.Code >= 500
+	case errors.As(err, &status):
+		return status.Status().Code == http.StatusTooManyRequests || status.Status().Code >= 500
+	}
+	return false
+}
+
+// list reads the collection and delivers how it differs from what is known.
+func (f *follower) list(ctx context.Context) error {
+	list, err := f.maps.List(ctx, f.ListOptions)
+	if err != nil {
+		return err
+	}
+	f.contact()
+	listed := make(map[objectKey]string, len(list.Items))
+	for _, d := range list.Items {
+		listed[keyOf(d)] = d.UID()
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(f.known), compareKeys) {
+		last := f.known[k]
+		if uid, ok := listed[k]; ok && uid == last.UID() {
+			continue
+		}
+		delete(f.known, k)
+		if err := f.deliver(Event{Type: Deleted, Object: last, Previous: last, ResourceVersion: list.ResourceVersion}); err != nil {
+			return err
+		}
+	}
+	for _, d := range list.Items {
+		if err := f.change(d, list.ResourceVersion); err != nil {
+			return err
+		}
+	}
+	f.version = list.ResourceVersion
+	if f.synced {
+		return nil
+	}
+	f.synced = true
+	return f.deliver(Event{Type: Synced, ResourceVersion: f.version})
+}
+
+func compareKeys(a, b objectKey) int {
+	return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))
+}
+
+// receive takes what came over the stream.
+func (f *follower) receive(e streamEvent) error {
+	version := e.object.ResourceVersion()
+	f.version = version
+	switch e.Type {
+	case "BOOKMARK":
+		return nil
+	case string(Deleted):
+		last, ok := f.known[keyOf(e.object)]
+		if !ok {
+			return nil
+		}
+		delete(f.known, keyOf(e.object))
+		return f.deliver(Event{Type: Deleted, Object: e.object, Previous: last, ResourceVersion: version})
+	}
+	return f.change(e.object, version)
+}
+
+// change delivers an object that is there, unless it is known as it is. What
+// kind of change it is follows from what was known.
+func (f *follower) change(d types.Document, version string) error {
+	e := Event{Type: Added, Object: d, ResourceVersion: version}
+	last, ok := f.known[keyOf(d)]
+	switch {
+	case ok && last.UID() != d.UID():
+		if err := f.deliver(Event{Type: Deleted, Object: last, Previous: last, ResourceVersion: version}); err != nil {
+			return err
+		}
+	case ok && last.ResourceVersion() == d.ResourceVersion():
+		return nil
+	case ok:
+		e.Type, e.Previous = Modified, last
+	}
+	f.known[keyOf(d)] = d
+	return f.deliver(e)
+}
+
+func (f *follower) deliver(e Event) error {
+	// Between a list that was asked for and its end there is no version.
+	e.Relisted = f.synced && f.version == ""
+	if !f.yield(e, nil) {
+		return errBreak
+	}
+	return nil
+}
