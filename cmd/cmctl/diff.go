@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -12,7 +11,6 @@ import (
 	"example.com/cmctl/cmd/cmctl/internal/manifest"
 	"example.com/cmctl/pkg/types"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 )
 
 type diffOptions struct {
@@ -20,7 +18,6 @@ type diffOptions struct {
 	sourceFlags
 	applyFlags
 	unified  int
-	color    string
 	exitZero bool
 }
 
@@ -56,7 +53,6 @@ for every failure.`,
 	o.sourceFlags.add(flags)
 	o.applyFlags.add(flags)
 	flags.IntVarP(&o.unified, "unified", "U", 3, "how many equal `lines` to show around a difference")
-	flags.StringVar(&o.color, "color", "auto", "`when` to use colours: auto (on a terminal, unless NO_COLOR is set), always or never")
 	flags.BoolVar(&o.exitZero, "exit-zero", false, "end with 0 where there are differences; failures keep their codes")
 	return cmd
 }
@@ -68,21 +64,10 @@ func (o *diffOptions) validate(args []string) error {
 	switch {
 	case o.unified < 0:
 		return usagef("--unified takes a number of lines, not %d", o.unified)
-	case o.color != "auto" && o.color != "always" && o.color != "never":
-		return usagef("--color takes auto, always or never, not %q", o.color)
 	case o.prune && !o.input.given():
 		return usagef("--prune looks at what the manifests of -f no longer give")
 	}
 	return o.applyFlags.validate()
-}
-
-// colored tells whether what goes to stdout is coloured.
-func (o *diffOptions) colored() bool {
-	if o.color != "auto" {
-		return o.color == "always"
-	}
-	file, ok := o.Out.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
 func (o *diffOptions) run(ctx context.Context) error {
@@ -180,7 +165,7 @@ func (o *diffOptions) pruned(conn *connection, d types.Document) error {
 }
 
 func (o *diffOptions) show(mark string) difference.Options {
-	return difference.Options{Context: o.unified, Colored: o.colored(), Mark: mark}
+	return difference.Options{Context: o.unified, Palette: o.colors(o.Out), Mark: mark}
 }
 
 // head prints differences under a line that names the object.

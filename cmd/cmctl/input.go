@@ -22,7 +22,7 @@ func (i *inputFlags) add(flags *pflag.FlagSet) {
 	i.recursive = addRecursive(flags)
 	flags.BoolVar(&i.stringify, "stringify", false, "store values without quotes as they are typed: yes, 0755, 1e3")
 	flags.BoolVar(&i.skipOthers, "skip-other-kinds", false, "pass over objects that are no ConfigMaps, and say which")
-	flags.StringVarP(&i.kustomize, "kustomize", "k", "", "")
+	flags.StringVarP(&i.kustomize, "kustomize", "k", "", "not known here: build a kustomization with kubectl kustomize, and pipe it into -f -")
 	flags.Lookup("kustomize").Hidden = true // it is known so that it can be answered
 }
 

@@ -55,7 +55,7 @@ func TestImportsRunOneWay(t *testing.T) {
 		"pkg/types/lines":               {},
 		"pkg/retry":                     {},
 		"pkg/client":                    {"pkg/retry", "pkg/types"},
-		"cmd/cmctl/internal/difference": {"pkg/types", "pkg/types/lines"},
+		"cmd/cmctl/internal/difference": {"cmd/cmctl/internal/output", "pkg/types", "pkg/types/lines"},
 		"cmd/cmctl/internal/fromfiles":  {"pkg/types"},
 		"cmd/cmctl/internal/blame":      {"pkg/types", "pkg/types/lines"},
 		"cmd/cmctl/internal/condition":  {"cmd/cmctl/internal/output", "pkg/client", "pkg/types"},

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"strings"
 
+	"example.com/cmctl/cmd/cmctl/internal/output"
 	"example.com/cmctl/pkg/types"
 	"example.com/cmctl/pkg/types/lines"
 )
@@ -18,7 +19,7 @@ import (
 // Options adjust Show. The zero value is usable: no context, no colours.
 type Options struct {
 	Context int // equal lines around a difference
-	Colored bool
+	Palette output.Palette
 	// Mark is said behind the name of the field, such as "conflict".
 	Mark string
 }
@@ -98,25 +99,18 @@ func kind(value any) string {
 
 // color gives each line the colour of its mark.
 func (o Options) color(text string) string {
-	if !o.Colored {
-		return text
-	}
 	var out strings.Builder
 	for line := range strings.Lines(text) {
 		bare, end := strings.CutSuffix(line, "\n")
-		code := ""
 		switch {
 		case strings.HasPrefix(line, "--- "), strings.HasPrefix(line, "+++ "):
-			code = "1"
+			bare = o.Palette.Bold(bare)
 		case strings.HasPrefix(line, "@@"):
-			code = "36"
+			bare = o.Palette.Cyan(bare)
 		case strings.HasPrefix(line, "-"):
-			code = "31"
+			bare = o.Palette.Red(bare)
 		case strings.HasPrefix(line, "+"):
-			code = "32"
-		}
-		if code != "" {
-			bare = "\x1b[" + code + "m" + bare + "\x1b[0m"
+			bare = o.Palette.Green(bare)
 		}
 		out.WriteString(bare)
 		if end {

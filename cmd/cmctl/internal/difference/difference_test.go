@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"example.com/cmctl/cmd/cmctl/internal/difference"
+	"example.com/cmctl/cmd/cmctl/internal/output"
 	"example.com/cmctl/pkg/types"
 )
 
@@ -39,7 +40,7 @@ func TestShow(t *testing.T) {
 func TestColoursEndWithTheirLine(t *testing.T) {
 	change := []types.Change{{Field: types.Field{Section: "data", Key: "k"}, From: "a\nb\n", To: "a\nc\n"}}
 	plain := difference.Show(change, difference.Options{Context: 1})
-	colored := difference.Show(change, difference.Options{Context: 1, Colored: true})
+	colored := difference.Show(change, difference.Options{Context: 1, Palette: output.NewPalette("always", nil)})
 	for line := range strings.Lines(colored) {
 		if strings.HasPrefix(line, "\x1b[") != strings.HasSuffix(line, "\x1b[0m\n") {
 			t.Errorf("%q", line)
