@@ -19,7 +19,10 @@ type push struct {
 	object string
 	record *mirror.Record // what the folder was last in step with, nil if never
 	files  map[string][]byte
-	live   types.Document // the copy that the last comparison was made with
+	passed []string         // keys whose files are passed over: they stay as they are
+	told   []types.Change   // what the latest write changes
+	forced []types.Conflict // of that, what somebody else had changed
+	live   types.Document   // the copy that the last comparison was made with
 }
 
 // runFrom writes what was changed in the folder to the ConfigMap.
@@ -43,24 +46,31 @@ func (o *syncOptions) runFrom(ctx context.Context) error {
 	return p.run(ctx, folder)
 }
 
-func (p *push) read(folder *mirror.Folder) (err error) {
-	var skipped []string
-	if p.files, skipped, err = folder.Files(); err != nil {
+func (p *push) read(folder *mirror.Folder) error {
+	files, skipped, err := folder.Files()
+	if err != nil {
 		return err
 	}
-	for _, s := range skipped {
-		p.note("%s", s)
+	if p.record, err = folder.Record(); err != nil {
+		return err
 	}
-	if len(p.files) == 0 {
-		return fmt.Errorf("the folder %s holds no file to sync; nothing was written (to remove all keys: cmctl unset)", folder.Path())
-	}
-	for name := range p.files {
+	for name := range files {
 		if why := fromfiles.BadKey(name); why != "" {
 			return fmt.Errorf("%s/%s can't be a key: %s; nothing was written", folder.Path(), name, why)
 		}
 	}
-	p.record, err = folder.Record()
-	return err
+	for _, s := range skipped {
+		p.note("%s/%s is passed over, and its key stays as it is: %s", folder.Path(), s.Name, s.Why)
+		p.passed = append(p.passed, s.Name)
+		if p.record != nil && p.record.Data[s.Name] != nil {
+			files[s.Name] = p.record.Data[s.Name]
+		}
+	}
+	if len(files) == 0 {
+		return fmt.Errorf("the folder %s holds no file to sync; nothing was written (to remove all keys: cmctl unset)", folder.Path())
+	}
+	p.files = files
+	return nil
 }
 
 func (p *push) run(ctx context.Context, folder *mirror.Folder) error {
@@ -88,6 +98,7 @@ func (p *push) run(ctx context.Context, folder *mirror.Folder) error {
 	case res.Outcome == retry.Unchanged:
 		word = "unchanged"
 	}
+	p.tell()
 	if err := p.say("configmap/%s %s", p.name, word); err != nil {
 		return err
 	}
@@ -147,9 +158,8 @@ func (p *push) fresh() (types.Document, error) {
 
 // onto makes the next version of the live object.
 func (p *push) onto(live types.Document) (types.Document, error) {
-	p.live = live
-	switch {
-	case p.record == nil || p.record.UID != live.UID():
+	p.live, p.told, p.forced = live, nil, nil
+	if p.record == nil || p.record.UID != live.UID() {
 		return p.overwrite(live)
 	}
 	bare := types.NewDocument(live.Namespace(), live.Name())
@@ -160,33 +170,57 @@ func (p *push) onto(live types.Document) (types.Document, error) {
 	if len(m.Conflicts) > 0 && !p.force {
 		return nil, p.conflict(m.Conflicts, "the folder and somebody else changed the same thing", "bring the folder up to date, or take its side with --force")
 	}
-	for _, c := range m.Conflicts {
-		m.Document.Set(c.Field, c.Mine)
-	}
-	if len(m.Applied)+len(m.Conflicts) == 0 {
+	p.forced = m.Conflicts
+	m = m.Take(types.Mine)
+	if len(m.Applied) == 0 {
 		return nil, retry.ErrUnchanged
 	}
+	p.told = m.Applied
 	return m.Document, nil
+}
+
+// tell names what was written, and with its values what somebody else had
+// changed and --force overwrote.
+func (p *push) tell() {
+	for _, c := range p.told {
+		switch {
+		case c.To == nil:
+			p.note("  removed: %s (was %s)", c.Field, quote(c.From))
+		case c.Merged:
+			p.note("  merged with what others changed: %s", c.Field)
+		default:
+			p.note("  written: %s", c.Field)
+		}
+	}
+	for _, c := range p.forced {
+		p.note("  overwritten: %s: folder %s, live %s", c.Field, quote(c.Mine), quote(c.Live))
+	}
 }
 
 // overwrite is for a folder that was never in step with this object: nothing
 // tells which side changed what.
 func (p *push) overwrite(live types.Document) (types.Document, error) {
 	next := with(live, p.files)
+	fields := live.Fields()
+	for _, key := range p.passed {
+		f := types.Field{Section: "data", Key: key}
+		next.Set(f, fields[f])
+	}
 	changes := types.Diff(live, next)
 	if len(changes) == 0 {
 		return nil, retry.ErrUnchanged
 	}
+	conflicts := make([]types.Conflict, len(changes))
+	for i, c := range changes {
+		conflicts[i] = types.Conflict{Field: c.Field, Mine: c.To, Live: c.From}
+	}
 	if p.force {
+		p.told, p.forced = changes, conflicts
 		return next, nil
 	}
 	what := "the folder was never in step with it, and differs from it"
 	if p.record != nil {
 		what = "it was deleted and made anew since the folder was last in step with it, and the folder differs from it"
-	}
-	conflicts := make([]types.Conflict, len(changes))
-	for i, c := range changes {
-		conflicts[i] = types.Conflict{Field: c.Field, Mine: c.To, Live: c.From}
 	}
 	return nil, p.conflict(conflicts, what, fmt.Sprintf("get it with 'cmctl sync %s --to DIR%s' into another folder first, or take this folder's side with --force", p.name, p.conn.where))
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -48,29 +49,29 @@ func (e *ForeignError) Error() string {
 
 // Open takes the folder, made if it isn't there, and removes what a process that
 // was killed half-way left behind. It returns a BusyError while another has it.
-func Open(path string, o Options) (*Folder, error) {
+func Open(dir string, o Options) (*Folder, error) {
 	if o.Mode == 0 {
 		o.Mode = 0o644
 	}
-	path, err := filepath.Abs(path)
+	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(path, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	lock, err := os.OpenFile(filepath.Join(path, lockName), os.O_RDWR|os.O_CREATE, 0o600)
+	lock, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		lock.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, &BusyError{path}
+			return nil, &BusyError{dir}
 		}
-		return nil, fmt.Errorf("lock %s: %w", path, err)
+		return nil, fmt.Errorf("lock %s: %w", dir, err)
 	}
-	f := &Folder{path: path, mode: o.Mode, lock: lock}
+	f := &Folder{path: dir, mode: o.Mode, lock: lock}
 	if err := f.tidy(); err != nil {
 		f.Close()
 		return nil, err
@@ -126,14 +127,12 @@ func (f *Folder) Keep(r Record) error {
 	return writeRecord(f.in(current), r)
 }
 
+// Skipped is an entry of the folder that is not taken for a key, and why.
+type Skipped struct{ Name, Why string }
+
 // Files are the folder's files as they are now: what was edited in place, and
-// what an editor put in a link's stead. Skipped names what is no file to take,
-// and why.
-func (f *Folder) Files() (files map[string][]byte, skipped []string, err error) {
-	record, err := f.Record()
-	if err != nil {
-		return nil, nil, err
-	}
+// what an editor put in a link's stead.
+func (f *Folder) Files() (files map[string][]byte, skipped []Skipped, err error) {
 	entries, err := os.ReadDir(f.path)
 	if err != nil {
 		return nil, nil, err
@@ -144,12 +143,16 @@ func (f *Folder) Files() (files map[string][]byte, skipped []string, err error) 
 		if strings.HasPrefix(name, "..") {
 			continue
 		}
-		why, err := f.unfit(name, record)
+		info, err := os.Stat(f.in(name))
 		if err != nil {
 			return nil, nil, err
 		}
-		if why != "" {
-			skipped = append(skipped, f.in(name)+" is skipped: "+why)
+		switch {
+		case !info.Mode().IsRegular():
+			skipped = append(skipped, Skipped{name, "it is not a file"})
+			continue
+		case leftover(name):
+			skipped = append(skipped, Skipped{name, "editors leave such files behind"})
 			continue
 		}
 		if files[name], err = os.ReadFile(f.in(name)); err != nil {
@@ -159,21 +162,10 @@ func (f *Folder) Files() (files map[string][]byte, skipped []string, err error) 
 	return files, skipped, nil
 }
 
-// unfit tells why an entry is not taken for a key: empty if it is.
-func (f *Folder) unfit(name string, record *Record) (string, error) {
-	info, err := os.Stat(f.in(name))
-	if err != nil {
-		return "", err
-	}
-	switch {
-	case !info.Mode().IsRegular():
-		return "it is not a file", nil
-	case record != nil && record.Data[name] != nil:
-		return "", nil
-	case strings.HasPrefix(name, "."), strings.HasSuffix(name, "~"):
-		return "editors leave such files behind; a key of that name has to be made with 'cmctl set'", nil
-	}
-	return "", nil
+// leftover tells names of files that vi and Emacs make beside what they edit.
+func leftover(name string) bool {
+	swap, err := path.Match(".*.sw[a-p]", name)
+	return err == nil && swap || strings.HasSuffix(name, "~") || strings.HasPrefix(name, ".#") || strings.HasPrefix(name, "#")
 }
 
 // versionPrefix begins the names of the folders that hold one version each.

@@ -196,6 +196,51 @@ func replace(t *testing.T, path, value string) {
 	}
 }
 
+// What is saved while a version is being written is not overwritten either: by
+// renaming, as most editors do, and in place, as others do.
+func TestWhatIsSavedMeanwhileStays(t *testing.T) {
+	for name, save := range map[string]func(t *testing.T, path string){
+		"by renaming": func(t *testing.T, path string) { replace(t, path, "mine") },
+		"in place":    func(t *testing.T, path string) { put(t, path, "mine") },
+	} {
+		for _, key := range []string{"stays", "changes", "goes"} {
+			t.Run(name+" "+key, func(t *testing.T) {
+				path := t.TempDir()
+				f := open(t, path)
+				write(t, f, record("stays", "1", "changes", "1", "goes", "1"))
+				big := record("stays", "1", "changes", "2")
+				for i := range 60 {
+					big.Data[fmt.Sprintf("more-%d", i)] = []byte("x")
+				}
+				saved := make(chan struct{})
+				go func() {
+					defer close(saved)
+					// Once the next version is being made.
+					for {
+						if made, _ := filepath.Glob(path + "/..cmctl-2*"); len(made) > 1 {
+							break
+						}
+					}
+					save(t, filepath.Join(path, key))
+				}()
+				_, err := f.Write(big)
+				<-saved
+				var edited *mirror.EditedError
+				if got := shown(t, path)[key]; got != "mine" {
+					// Saved after the write had ended, in a file that it had removed.
+					t.Fatalf("%s is %q, Write: %v", key, got, err)
+				}
+				if key == "goes" {
+					return // a file that no version asks for is nobody's concern
+				}
+				if _, again := f.Write(big); !errors.As(errors.Join(err, again), &edited) || !slices.Contains(edited.Keys, key) {
+					t.Errorf("Write: %v, and again: %v", err, again)
+				}
+			})
+		}
+	}
+}
+
 func TestWhatIsNotOursIsNotTouched(t *testing.T) {
 	t.Run("a file that no sync made", func(t *testing.T) {
 		path := t.TempDir()
@@ -235,7 +280,7 @@ func TestWhatIsNotOursIsNotTouched(t *testing.T) {
 
 func TestFilesAreTakenFromAPlainFolder(t *testing.T) {
 	path := t.TempDir()
-	for _, name := range []string{"app.yaml", ".app.yaml.swp", "app.yaml~"} {
+	for _, name := range []string{"app.yaml", ".env", ".app.yaml.swp", "app.yaml~", ".#app.yaml"} {
 		put(t, filepath.Join(path, name), "x")
 	}
 	if err := os.Mkdir(filepath.Join(path, "sub"), 0o755); err != nil {
@@ -243,7 +288,7 @@ func TestFilesAreTakenFromAPlainFolder(t *testing.T) {
 	}
 	f := open(t, path)
 	files, skipped, err := f.Files()
-	if err != nil || len(mirror.ChangedKeys(files, data("app.yaml", "x"))) > 0 || len(skipped) != 3 {
+	if err != nil || len(mirror.ChangedKeys(files, data("app.yaml", "x", ".env", "x"))) > 0 || len(skipped) != 4 {
 		t.Errorf("taken %q, skipped %q, %v", files, skipped, err)
 	}
 	if r, err := f.Record(); r != nil || err != nil {

@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,45 +18,56 @@ import (
 type EditedError struct {
 	Path string
 	Keys []string
+	// Late: they were changed while the folder was being written. All other
+	// files are of the new version; these were left as they are.
+	Late bool
 }
 
 func (e *EditedError) Error() string {
+	if e.Late {
+		return fmt.Sprintf("in the folder %s somebody changed %s while it was written; these files were left as they are", e.Path, strings.Join(e.Keys, ", "))
+	}
 	return fmt.Sprintf("in the folder %s somebody changed %s since the last sync; nothing was written there", e.Path, strings.Join(e.Keys, ", "))
 }
 
 // Write brings the folder to the record's data, all files in one step, and
 // tells whether any file changed. It returns an EditedError if files were
 // changed in the folder since, and a ForeignError if what stands in the way is
-// not the folder's own; nothing is changed then.
+// not the folder's own; nothing is changed then, unless the error is Late.
 func (f *Folder) Write(r Record) (changed bool, err error) {
-	if err := f.mayWrite(r.Data); err != nil {
-		return false, err
-	}
-	return f.overwrite(r)
+	return f.write(r, f.mayWrite)
 }
 
 // Overwrite is Write that takes the record's side where files were changed in
-// the folder.
+// the folder before it was called.
 func (f *Folder) Overwrite(r Record) (changed bool, err error) {
-	if err := f.ours(); err != nil {
-		return false, err
-	}
-	return f.overwrite(r)
+	return f.write(r, func(map[string][]byte) error { return f.ours() })
 }
 
-func (f *Folder) overwrite(r Record) (bool, error) {
+// write asks may twice: before, and when the new version stands beside the old
+// one, which can take a while.
+func (f *Folder) write(r Record, may func(map[string][]byte) error) (bool, error) {
+	if err := may(r.Data); err != nil {
+		return false, err
+	}
 	mirrors, err := f.Mirrors()
 	if err != nil {
 		return false, err
 	}
-	files, _, err := f.Files()
+	seen, _, err := f.Files()
 	if err != nil {
 		return false, err
 	}
-	if mirrors && len(ChangedKeys(files, r.Data)) == 0 {
+	if mirrors && len(ChangedKeys(seen, r.Data)) == 0 {
 		return false, f.Keep(r) // a version that changed other things than data
 	}
-	return true, f.switchTo(r)
+	c := &change{Folder: f, next: r, seen: seen}
+	if was, err := f.Record(); err != nil {
+		return false, err
+	} else if was != nil {
+		c.was = was.Data
+	}
+	return c.make(may)
 }
 
 // ours refuses a mirror that was not made here, such as a mount of the
@@ -89,7 +101,7 @@ func (f *Folder) mayWrite(data map[string][]byte) error {
 		return err
 	} else if mirrors {
 		if edited := editedKeys(record.Data, files, data); len(edited) > 0 {
-			return &EditedError{f.path, edited}
+			return &EditedError{Path: f.path, Keys: edited}
 		}
 		return nil
 	}
@@ -113,34 +125,100 @@ func editedKeys(recorded, files, next map[string][]byte) []string {
 	})
 }
 
-// switchTo writes a version beside the current one and makes it the current
-// one. Links of new keys are made before the switch, and those of removed keys
-// go after it: a key that is in either version can be opened all the time.
-func (f *Folder) switchTo(r Record) error {
-	old, err := f.current()
+// change is the way from one version of the folder to the next. Links of new
+// keys are made before the switch, and those of removed keys go after it: a key
+// that is in either version can be opened all the time.
+type change struct {
+	*Folder
+	next  Record
+	was   map[string][]byte // the version before, as it was written
+	seen  map[string][]byte // the files before, with what was made of them
+	taken int               // names files that are looked at aside
+	late  []string          // keys that somebody changed meanwhile
+}
+
+func (c *change) make(may func(map[string][]byte) error) (changed bool, err error) {
+	old, err := c.current()
 	if err != nil {
-		return err
+		return false, err
 	}
-	dir, err := newVersionFolder(f.path, time.Now())
+	dir, err := newVersionFolder(c.path, time.Now())
 	if err != nil {
-		return err
+		return false, err
 	}
-	if err := f.fill(dir, r); err != nil {
-		return errors.Join(err, os.RemoveAll(dir))
+	if err := c.fill(dir, c.next); err != nil {
+		return false, errors.Join(err, os.RemoveAll(dir))
 	}
-	if err := f.linkNew(r.Data); err != nil {
-		return err
+	if err := may(c.next.Data); err != nil {
+		return false, errors.Join(err, os.RemoveAll(dir))
 	}
-	if err := f.replaceLink(dataLink, filepath.Base(dir)); err != nil {
-		return err
+	if err := c.linkNew(c.next.Data); err != nil {
+		return false, err
 	}
-	if err := f.settleLinks(r.Data); err != nil {
+	if err := c.replaceLink(dataLink, filepath.Base(dir)); err != nil {
+		return false, err
+	}
+	if err := c.settle(old); err != nil {
+		return true, err
+	}
+	if len(c.late) > 0 {
+		slices.Sort(c.late)
+		return true, &EditedError{Path: c.path, Keys: slices.Compact(c.late), Late: true}
+	}
+	return true, nil
+}
+
+// settle leaves nothing of the old version but what somebody made of its files
+// since they were looked at.
+func (c *change) settle(old string) error {
+	if err := c.settleLinks(); err != nil {
 		return err
 	}
 	if old == "" {
 		return nil
 	}
-	return os.RemoveAll(f.in(old))
+	if err := c.rescue(old); err != nil {
+		return err
+	}
+	return os.RemoveAll(c.in(old))
+}
+
+// known tells whether a file's content is nobody's late work: it is as it was
+// written or seen, or as it is to be.
+func (c *change) known(key string, value []byte) bool {
+	for _, data := range []map[string][]byte{c.was, c.seen, c.next.Data} {
+		if v, ok := data[key]; ok && bytes.Equal(value, v) {
+			return true
+		}
+	}
+	return false
+}
+
+// rescue puts files of the old version that were written in place since into
+// their links' stead.
+func (c *change) rescue(old string) error {
+	for key := range c.was {
+		value, err := os.ReadFile(c.in(old, key))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if c.known(key, value) || !c.isLink(key) && exists(c.in(key)) {
+			continue
+		}
+		if err := os.Rename(c.in(old, key), c.in(key)); err != nil {
+			return err
+		}
+		c.late = append(c.late, key)
+	}
+	return nil
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 // fill writes all files of a version, on the disk when it returns: after a
@@ -171,26 +249,61 @@ func (f *Folder) linkNew(data map[string][]byte) error {
 
 // settleLinks removes the links of keys that are gone, and puts links where an
 // editor had put files.
-func (f *Folder) settleLinks(data map[string][]byte) error {
-	links, err := f.links()
+func (c *change) settleLinks() error {
+	links, err := c.links()
 	if err != nil {
 		return err
 	}
 	for _, key := range links {
-		if _, ok := data[key]; !ok {
-			if err := os.Remove(f.in(key)); err != nil {
+		if _, ok := c.next.Data[key]; !ok {
+			if _, err := c.clear(key); err != nil {
 				return err
 			}
 		}
 	}
-	for key := range data {
-		if !f.isLink(key) {
-			if err := f.replaceLink(key, linkTo(key)); err != nil {
+	for key := range c.next.Data {
+		if c.isLink(key) {
+			continue
+		}
+		cleared, err := c.clear(key)
+		if err != nil {
+			return err
+		}
+		if cleared {
+			if err := os.Symlink(linkTo(key), c.in(key)); err != nil {
 				return err
 			}
 		}
 	}
-	return syncFolder(f.path)
+	return syncFolder(c.path)
+}
+
+// clear removes what stands in a key's place, unless it is somebody's late work.
+// It is looked at aside, so that nothing can come in between look and removal.
+func (c *change) clear(key string) (cleared bool, err error) {
+	c.taken++
+	aside := c.in(fmt.Sprintf("%staken.%d", versionPrefix, c.taken))
+	if err := os.Rename(c.in(key), aside); errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	} else if err != nil {
+		return false, err
+	}
+	if target, err := os.Readlink(aside); err == nil && target == linkTo(key) {
+		return true, os.Remove(aside)
+	}
+	value, err := os.ReadFile(aside)
+	if err != nil {
+		return false, err
+	}
+	if c.known(key, value) {
+		return true, os.Remove(aside)
+	}
+	c.late = append(c.late, key)
+	// A link, unlike a renaming, replaces nothing that was put there since.
+	if err := os.Link(aside, c.in(key)); err != nil {
+		return false, fmt.Errorf("what somebody wrote to %s is kept in %s: %w", c.in(key), aside, err)
+	}
+	return false, os.Remove(aside)
 }
 
 // replaceLink makes a link, or puts it in the place of what has its name, in one
