@@ -118,17 +118,16 @@ func (l *testlog) end() {
 	}
 }
 
-// reason is what a test said for itself, as one line.
+// reason is the first line that a test said for itself.
 func reason(said *strings.Builder) string {
 	if said == nil {
 		return ""
 	}
-	var words []string
 	for line := range strings.Lines(said.String()) {
 		line = strings.TrimSpace(line)
 		if !strings.HasPrefix(line, "=== ") && !strings.HasPrefix(line, "--- ") {
-			words = append(words, strings.Fields(line)...)
+			return line
 		}
 	}
-	return strings.Join(words, " ")
+	return ""
 }

@@ -39,7 +39,7 @@ func TestTheLogTellsWhatFailedAndWhatWasSkipped(t *testing.T) {
 			want: "a.go:1: no\n0 tests were skipped\n", failed: true},
 		{name: "skipped", events: `
 			{"Action":"output","Package":"p","Test":"TestA/b","Output":"=== RUN   TestA/b\n"}
-			{"Action":"output","Package":"p","Test":"TestA/b","Output":"    a_test.go:1: no\n        kubectl\n"}
+			{"Action":"output","Package":"p","Test":"TestA/b","Output":"    a_test.go:1: no kubectl\n        more\n"}
 			{"Action":"output","Package":"p","Test":"TestA/b","Output":"--- SKIP: TestA/b\n"}
 			{"Action":"skip","Package":"p","Test":"TestA/b"}
 			{"Action":"skip","Package":"p","Test":"FuzzA/seed#1"}
