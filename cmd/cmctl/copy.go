@@ -79,6 +79,7 @@ func (o *copyOptions) run(ctx context.Context) error {
 		return err
 	}
 	w := o.writerOn(conn, o.writeFlags)
+	w.force = o.overwrite // a record's copy is one that Helm can read
 	object := source.ConfigMaps(source.namespace).Object(o.from)
 	original, err := retry.Read(ctx, object, o.persistent(o.progress(object)))
 	if err != nil {

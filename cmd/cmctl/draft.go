@@ -30,8 +30,17 @@ func (s *session) touched() bool {
 	if err != nil {
 		return s.draft.Exists()
 	}
-	_, text = view.SplitNote(text)
+	text = s.body(text)
 	return !bytes.Equal(text, s.given) && len(bytes.TrimSpace(text)) > 0
+}
+
+// body is a saved text without the note, where the view has one: a value alone
+// may begin with any line.
+func (s *session) body(text []byte) []byte {
+	if s.view.Notes() {
+		_, text = view.SplitNote(text)
+	}
+	return text
 }
 
 // resumeCommand is what goes on from the draft after err.

@@ -75,7 +75,7 @@ func (o *editOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.onConflict, "on-conflict", conflictMerge, "where others changed the same: merge (ask, or stop without a terminal), ours, theirs; fail: stop if they changed anything")
 	flags.StringVar(&o.saveAs, "save-as", "", "create a new object of this `NAME` from what you make of it, and leave this one as it is")
 	flags.StringVar(&o.resume, "resume", "", "go on from a text that an edit before kept in this `FILE`")
-	flags.BoolVar(&o.force, "force", false, "write the data of Helm's release records too")
+	addHelmForce(flags, &o.force)
 	o.checks.addFlag(flags)
 	o.guard.add(flags)
 }

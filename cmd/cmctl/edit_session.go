@@ -201,8 +201,7 @@ func (s *session) ask(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, errors.Join(failed, err)
 	}
-	_, saved = view.SplitNote(saved)
-	text, note := s.view.Tidy(s.given, saved, s.base)
+	text, note := s.view.Tidy(s.given, s.body(saved), s.base)
 	untouched := bytes.Equal(text, s.given)
 	switch {
 	case failed != nil && untouched && s.reason != nil:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"example.com/cmctl/pkg/retry"
@@ -165,21 +164,12 @@ func (s *session) immutableHint(err error) error {
 	return fmt.Errorf("%w\nimmutable: its data cannot change; --save-as NAME makes a changed copy: undo the change of the data, or leave and go on with --resume and --save-as", err)
 }
 
-// helmRecord tells whether Helm keeps a release in this object.
-func helmRecord(doc types.Document) bool {
-	return strings.HasPrefix(doc.Name(), "sh.helm.release.v1.") && doc.Fields()[types.Field{Section: "metadata.labels", Key: "owner"}] == "helm"
-}
-
-// errHelm refuses to write what only Helm can read again.
-var errHelm = errors.New("this is a release record of Helm, whose data nobody else can write so that Helm reads it; change its labels alone, or give --force")
-
 // mayWrite refuses changes that are hardly meant.
 func (s *session) mayWrite(changes []types.Change) error {
-	data := slices.ContainsFunc(changes, func(c types.Change) bool { return c.Field.Section == "data" })
-	if data && !s.force && s.saveAs == "" && helmRecord(s.start) {
-		return errHelm
+	if s.force || s.saveAs != "" {
+		return nil
 	}
-	return nil
+	return leavesHelms(s.start, changes)
 }
 
 // stored checks that the server kept what it was sent: one that doesn't know a

@@ -78,6 +78,7 @@ nothing says so.`,
 	cmd.Flags().StringVar(&o.file, "patch-file", "", "`FILE` with the patch, - for stdin")
 	cmd.Flags().StringVar(&o.kind, "type", "strategic", "type of the patch: strategic, merge or json")
 	cmd.Flags().BoolVar(&o.exitCode, "exit-code", false, "exit with 1 if the patch changes nothing")
+	addHelmForce(cmd.Flags(), &o.force)
 	o.add(cmd.Flags())
 	return cmd
 }
@@ -103,7 +104,7 @@ func (o *patchOptions) run(ctx context.Context) error {
 		name:   o.name,
 		target: &patchTarget{liveObject: maps.Object(o.name), maps: maps, name: o.name, patch: p},
 		edit: func(_ context.Context, fresh types.Document) (types.Document, error) {
-			if p.kind != apitypes.JSONPatchType && o.dryRun != dryRunClient {
+			if p.kind != apitypes.JSONPatchType && o.dryRun != dryRunClient && !helmRecord(fresh) {
 				return fresh, nil // the server makes the change
 			}
 			next, err := p.apply(fresh)
@@ -112,6 +113,8 @@ func (o *patchOptions) run(ctx context.Context) error {
 				return nil, w.testFailed(o.name, err)
 			case o.dryRun == dryRunClient:
 				return next, err
+			case err == nil && !o.force:
+				return fresh, leavesHelms(fresh, types.Diff(fresh, next))
 			}
 			return fresh, nil // the server has its own words for what is wrong
 		},

@@ -176,6 +176,8 @@ func parseNames(args []string) ([]string, error) {
 	return names, nil
 }
 
+// isConfigMapWord tells whether an operand says what kind of object is meant. No
+// object's name has capitals, but the kind's own is ConfigMap.
 func isConfigMapWord(s string) bool {
-	return s == "cm" || s == "configmap" || s == "configmaps"
+	return slices.Contains([]string{"cm", "configmap", "configmaps"}, strings.ToLower(s))
 }

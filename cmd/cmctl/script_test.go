@@ -197,7 +197,7 @@ func awaits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	var text []byte
 	want := strings.ReplaceAll(args[1], `\n`, "\n")
-	for until := time.Now().Add(20 * time.Second); time.Now().Before(until); time.Sleep(5 * time.Millisecond) {
+	for until := time.Now().Add(time.Minute); time.Now().Before(until); time.Sleep(5 * time.Millisecond) {
 		text, _ = os.ReadFile(ts.MkAbs(args[0])) // that it isn't there yet is no fault
 		if strings.Contains(string(text), want) {
 			return

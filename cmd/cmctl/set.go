@@ -61,6 +61,7 @@ write is made only while the condition holds, as a lock or a hand-over needs it.
 	cmd.Flags().StringArrayVar(&o.conditions, "if", nil, "write only if `KEY=VALUE` is there; KEY: it has any value; '!KEY': it is absent; may be repeated")
 	cmd.Flags().BoolVar(&o.create, "create", false, "make the object if there is none of this name")
 	o.checks.addFlag(cmd.Flags())
+	addHelmForce(cmd.Flags(), &o.force)
 	o.add(cmd.Flags())
 	return cmd
 }

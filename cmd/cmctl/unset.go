@@ -37,6 +37,7 @@ error: what was asked for is so already.`,
 		},
 	}
 	cmd.Flags().StringArrayVar(&o.conditions, "if", nil, "write only if `KEY=VALUE` is there; KEY: it has any value; '!KEY': it is absent; may be repeated")
+	addHelmForce(cmd.Flags(), &o.force)
 	o.add(cmd.Flags())
 	return cmd
 }

@@ -17,6 +17,7 @@ type writeFlags struct {
 	guard  guardFlags
 	dryRun string
 	output string
+	force  bool // write the data of Helm's release records too
 }
 
 func (w *writeFlags) add(flags *pflag.FlagSet) {
@@ -100,7 +101,7 @@ func (w *writer) apply(ctx context.Context, c change) (retry.Result[types.Docume
 	if c.target == nil {
 		c.target = object
 	}
-	a := &attempt{change: c, f: w.factory}
+	a := &attempt{change: c, f: w.factory, force: w.force}
 	res, err := w.send(ctx, c, a)
 	switch {
 	case w.landedAndGone(err):
@@ -132,10 +133,11 @@ func (w *writer) send(ctx context.Context, c change, a *attempt) (retry.Result[t
 // attempt is a change with what its latest edit saw and made.
 type attempt struct {
 	change
-	f    *factory
-	seen []types.Change // what was checked last
-	on   types.Document // the copy that the edit was made from
-	next types.Document
+	f     *factory
+	force bool           // as the flag of that name says
+	seen  []types.Change // what was checked last
+	on    types.Document // the copy that the edit was made from
+	next  types.Document
 }
 
 func (a *attempt) edit(ctx context.Context, fresh types.Document) (types.Document, error) {
@@ -148,10 +150,14 @@ func (a *attempt) edit(ctx context.Context, fresh types.Document) (types.Documen
 	return next, a.check(ctx, fresh, next)
 }
 
-// check looks at what the change makes of the values, unless it has looked at
-// the same already: a warning is given once, however often the change is made.
+// check refuses what is Helm's, and looks at what the change makes of the values,
+// unless it has looked at the same already: a warning is given once, however often
+// the change is made.
 func (a *attempt) check(ctx context.Context, before, after types.Document) error {
 	changes := types.Diff(before, after)
+	if err := leavesHelms(before, changes); err != nil && !a.force {
+		return err
+	}
 	same := func(x, y types.Change) bool { return x.Field == y.Field && types.SameValue(x.To, y.To) }
 	if a.checks == nil || slices.EqualFunc(a.seen, changes, same) {
 		return nil

@@ -76,6 +76,7 @@ func TestImportsRunOneWay(t *testing.T) {
 		"pkg/server/store/local":     {"pkg/server/store"},
 		"pkg/server/store/storetest": {"pkg/server/store"},
 		"scripts/scenario":           {},
+		"scripts/testlog":            {},
 		"test/conformance":           {},
 		"test/e2e":                   {},
 		"test/house":                 {},

@@ -42,7 +42,7 @@ func (v keyView) Show(object types.Document) (Shown, error) {
 // Tidy takes away the line feed that most editors put at the end of every file,
 // where the value has none. One more than that is the person's.
 func (v keyView) Tidy(given, saved []byte, base types.Document) (text []byte, note string) {
-	text = unixLines(given, saved)
+	text = encodedAs(given, saved)
 	value, err := v.value(base)
 	if err != nil || value == "" || value[len(value)-1] == '\n' {
 		return text, ""

@@ -65,7 +65,7 @@ func (v wholeView) Show(object types.Document) (Shown, error) {
 }
 
 func (v wholeView) Tidy(given, saved []byte, _ types.Document) (text []byte, note string) {
-	return unixLines(given, saved), ""
+	return encodedAs(given, saved), ""
 }
 
 // Read refuses what can't be meant, and changes of the object's identity.
