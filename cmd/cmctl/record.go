@@ -25,9 +25,11 @@ const maxAnnotations = 256 << 10
 
 func annotationSize(d types.Document) int {
 	size := 0
-	for f, v := range d.Fields() {
-		if text, ok := v.(string); ok && f.Section == lastApplied.Section {
-			size += len(f.Key) + len(text)
+	annotations, _ := d.Value("metadata", "annotations")
+	all, _ := annotations.(map[string]any)
+	for key, v := range all {
+		if text, ok := v.(string); ok {
+			size += len(key) + len(text)
 		}
 	}
 	return size
@@ -35,14 +37,16 @@ func annotationSize(d types.Document) int {
 
 // record is what an apply notes on the object of the file that it applied.
 type record struct {
-	whole   string
-	digests string
+	file  types.Document
+	whole string
 }
 
 func recordOf(file types.Document) (record, error) {
 	whole, err := wholeRecord(file)
-	return record{whole: whole, digests: types.DigestsOf(file).String()}, err
+	return record{file: file, whole: whole}, err
 }
+
+func (r record) digests() string { return types.DigestsOf(r.file).String() }
 
 // wholeRecord is the manifest in the form that kubectl records it in, byte for
 // byte, so that both tools can be used in turn: JSON with sorted keys, an
@@ -71,14 +75,15 @@ func (r record) on(next types.Document, manager string) error {
 		next.Set(f, nil)
 	}
 	others := annotationSize(next)
-	switch {
-	case others+len(lastApplied.Key)+len(r.whole) <= maxAnnotations:
+	if others+len(lastApplied.Key)+len(r.whole) <= maxAnnotations {
 		next.Set(lastApplied, r.whole)
-	case others+len(lastAppliedDigest.Key)+len(r.digests) <= maxAnnotations:
-		next.Set(lastAppliedDigest, r.digests)
-	default:
+		return nil
+	}
+	digests := r.digests()
+	if others+len(lastAppliedDigest.Key)+len(digests) > maxAnnotations {
 		return errNoRoom
 	}
+	next.Set(lastAppliedDigest, digests)
 	return nil
 }
 
