@@ -41,7 +41,7 @@ func newApplication(ctx context.Context, f *factory, conn *connection, set *set,
 	if a.from == nil && len(dropped) > 0 {
 		a.note("%s: %s dropped: only the server sets them", m.Where(), strings.Join(dropped, ", "))
 	}
-	if name, given := a.file.Fields()[setLabel].(string); given && a.from == nil && !a.set.is(name) {
+	if name, given := a.file.Label(types.SetLabel); given && a.from == nil && !a.set.is(name) {
 		a.note("%s: %s is left out: an object joins a set by --set", m.Where(), setLabel)
 	}
 	a.file, _ = withoutRecord(a.file)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"maps"
 
 	"example.com/cmctl/pkg/types"
 )
@@ -52,13 +53,16 @@ func (r record) digests() string { return types.DigestsOf(r.file).String() }
 // byte, so that both tools can be used in turn: JSON with sorted keys, an
 // annotations map even if it is empty, and a line feed at the end.
 func wholeRecord(file types.Document) (string, error) {
-	doc := file.Clone()
+	doc := maps.Clone(file)
 	meta, _ := doc["metadata"].(map[string]any)
 	if _, ok := meta["annotations"].(map[string]any); !ok {
+		if meta != nil {
+			doc["metadata"] = maps.Clone(meta)
+		}
 		doc.SetMeta("annotations", map[string]any{})
 	}
 	var b bytes.Buffer
-	if err := json.NewEncoder(&b).Encode(doc); err != nil {
+	if err := json.NewEncoder(&b).Encode(map[string]any(doc)); err != nil {
 		return "", err
 	}
 	return b.String(), nil

@@ -96,6 +96,12 @@ func (d Document) Annotation(key string) (string, bool) {
 	return s, ok
 }
 
+// Label is one label's value and whether it is there.
+func (d Document) Label(key string) (string, bool) {
+	s, ok := d.section(labelSection)[key].(string)
+	return s, ok
+}
+
 // SetMeta sets a field of metadata, or removes it if value is nil.
 func (d Document) SetMeta(field string, value any) {
 	meta, ok := d["metadata"].(map[string]any)
