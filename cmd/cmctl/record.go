@@ -129,10 +129,14 @@ func hasRecord(live types.Document, manager string) bool {
 func withoutRecord(d types.Document) (bare types.Document, restore func(types.Document)) {
 	bare = d.Clone()
 	kept := map[types.Field]any{}
-	for f, v := range d.Fields() {
-		if f.Bookkeeping() {
-			kept[f] = v
-			bare.Set(f, nil)
+	for _, section := range []string{"labels", "annotations"} {
+		all, _ := d.Value("metadata", section)
+		entries, _ := all.(map[string]any)
+		for key, v := range entries {
+			if f := (types.Field{Section: "metadata." + section, Key: key}); v != nil && f.Bookkeeping() {
+				kept[f] = v
+				bare.Set(f, nil)
+			}
 		}
 	}
 	return bare, func(to types.Document) {
