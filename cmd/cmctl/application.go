@@ -33,18 +33,18 @@ type application struct {
 // newApplication prepares one. Of the server it reads only. Its notes go to f; set
 // may be nil.
 func newApplication(ctx context.Context, f *factory, conn *connection, set *set, m manifest.Manifest, flags applyFlags) (*application, error) {
-	a := &application{factory: f, applyFlags: flags, conn: conn, set: set, m: m, file: m.Clone()}
+	a := &application{factory: f, applyFlags: flags, conn: conn, set: set, m: m}
 	if err := a.findOrigin(ctx); err != nil {
 		return nil, err
 	}
+	a.file, _ = withoutRecord(m.Document)
 	dropped := a.file.DropServerFields()
 	if a.from == nil && len(dropped) > 0 {
 		a.note("%s: %s dropped: only the server sets them", m.Where(), strings.Join(dropped, ", "))
 	}
-	if name, given := a.file.Fields()[setLabel].(string); given && a.from == nil && !a.set.is(name) {
+	if name, given := m.Label(types.SetLabel); given && a.from == nil && !a.set.is(name) {
 		a.note("%s: %s is left out: an object joins a set by --set", m.Where(), setLabel)
 	}
-	a.file, _ = withoutRecord(a.file)
 	var err error
 	if a.record, err = recordOf(a.file); err != nil {
 		return nil, err

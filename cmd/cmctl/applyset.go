@@ -95,7 +95,8 @@ func (s *set) reach(namespaces ...string) {
 // has tells whether an object is a member, by label and proof.
 func (s *set) has(d types.Document) bool {
 	proof, _ := d.Annotation(types.SetMember)
-	return d.Fields()[setLabel] == s.name && proof == s.proof(d)
+	name, ok := d.Label(types.SetLabel)
+	return ok && name == s.name && proof == s.proof(d)
 }
 
 // proof ties the membership to the object's identity.
@@ -124,7 +125,7 @@ func (s *set) other(live types.Document) string {
 	if s == nil || live == nil {
 		return ""
 	}
-	name, _ := live.Fields()[setLabel].(string)
+	name, _ := live.Label(types.SetLabel)
 	if name == s.name {
 		return ""
 	}

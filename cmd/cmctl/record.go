@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"maps"
 
 	"example.com/cmctl/pkg/types"
 )
@@ -25,9 +26,11 @@ const maxAnnotations = 256 << 10
 
 func annotationSize(d types.Document) int {
 	size := 0
-	for f, v := range d.Fields() {
-		if text, ok := v.(string); ok && f.Section == lastApplied.Section {
-			size += len(f.Key) + len(text)
+	annotations, _ := d.Value("metadata", "annotations")
+	all, _ := annotations.(map[string]any)
+	for key, v := range all {
+		if text, ok := v.(string); ok {
+			size += len(key) + len(text)
 		}
 	}
 	return size
@@ -35,26 +38,31 @@ func annotationSize(d types.Document) int {
 
 // record is what an apply notes on the object of the file that it applied.
 type record struct {
-	whole   string
-	digests string
+	file  types.Document
+	whole string
 }
 
 func recordOf(file types.Document) (record, error) {
 	whole, err := wholeRecord(file)
-	return record{whole: whole, digests: types.DigestsOf(file).String()}, err
+	return record{file: file, whole: whole}, err
 }
+
+func (r record) digests() string { return types.DigestsOf(r.file).String() }
 
 // wholeRecord is the manifest in the form that kubectl records it in, byte for
 // byte, so that both tools can be used in turn: JSON with sorted keys, an
 // annotations map even if it is empty, and a line feed at the end.
 func wholeRecord(file types.Document) (string, error) {
-	doc := file.Clone()
+	doc := maps.Clone(file)
 	meta, _ := doc["metadata"].(map[string]any)
 	if _, ok := meta["annotations"].(map[string]any); !ok {
+		if meta != nil {
+			doc["metadata"] = maps.Clone(meta)
+		}
 		doc.SetMeta("annotations", map[string]any{})
 	}
 	var b bytes.Buffer
-	if err := json.NewEncoder(&b).Encode(doc); err != nil {
+	if err := json.NewEncoder(&b).Encode(map[string]any(doc)); err != nil {
 		return "", err
 	}
 	return b.String(), nil
@@ -71,14 +79,15 @@ func (r record) on(next types.Document, manager string) error {
 		next.Set(f, nil)
 	}
 	others := annotationSize(next)
-	switch {
-	case others+len(lastApplied.Key)+len(r.whole) <= maxAnnotations:
+	if others+len(lastApplied.Key)+len(r.whole) <= maxAnnotations {
 		next.Set(lastApplied, r.whole)
-	case others+len(lastAppliedDigest.Key)+len(r.digests) <= maxAnnotations:
-		next.Set(lastAppliedDigest, r.digests)
-	default:
+		return nil
+	}
+	digests := r.digests()
+	if others+len(lastAppliedDigest.Key)+len(digests) > maxAnnotations {
 		return errNoRoom
 	}
+	next.Set(lastAppliedDigest, digests)
 	return nil
 }
 
@@ -120,10 +129,14 @@ func hasRecord(live types.Document, manager string) bool {
 func withoutRecord(d types.Document) (bare types.Document, restore func(types.Document)) {
 	bare = d.Clone()
 	kept := map[types.Field]any{}
-	for f, v := range d.Fields() {
-		if f.Bookkeeping() {
-			kept[f] = v
-			bare.Set(f, nil)
+	for _, section := range []string{"labels", "annotations"} {
+		all, _ := d.Value("metadata", section)
+		entries, _ := all.(map[string]any)
+		for key, v := range entries {
+			if f := (types.Field{Section: "metadata." + section, Key: key}); v != nil && f.Bookkeeping() {
+				kept[f] = v
+				bare.Set(f, nil)
+			}
 		}
 	}
 	return bare, func(to types.Document) {

@@ -56,7 +56,7 @@ func (a *application) serverBody(live types.Document) (types.Document, error) {
 			}
 		}
 	}
-	body.Set(appliedBy(a.conn.manager), a.record.digests)
+	body.Set(appliedBy(a.conn.manager), a.record.digests())
 	if annotationSize(body) > maxAnnotations {
 		return nil, a.tooBig(body)
 	}

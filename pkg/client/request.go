@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -115,11 +116,15 @@ func readBody(r *http.Response, limit int64) ([]byte, error) {
 	if r.ContentLength > limit {
 		return nil, errTooLarge
 	}
-	body, err := io.ReadAll(io.LimitReader(r.Body, limit+1))
-	if int64(len(body)) > limit {
+	var body bytes.Buffer
+	if r.ContentLength > 0 {
+		body.Grow(int(r.ContentLength) + bytes.MinRead)
+	}
+	_, err := body.ReadFrom(io.LimitReader(r.Body, limit+1))
+	if int64(body.Len()) > limit {
 		return nil, errTooLarge
 	}
-	return body, err
+	return body.Bytes(), err
 }
 
 // exchange is what is known of a call that was made.

@@ -15,6 +15,13 @@ import (
 // ToConfigMap reads a document as Kubernetes' own type. Fields that the type
 // does not have are left behind; the document keeps them.
 func ToConfigMap(d types.Document) (*types.ConfigMap, error) {
+	if cm, ok := direct(d); ok {
+		return cm, nil
+	}
+	return throughJSON(d)
+}
+
+func throughJSON(d types.Document) (*types.ConfigMap, error) {
 	text, err := d.JSON()
 	if err != nil {
 		return nil, fmt.Errorf("encode configmaps %q: %w", d.Name(), err)

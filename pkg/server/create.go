@@ -134,7 +134,7 @@ func (s *Server) exists(r *request, o types.Object, readErr error) error {
 		return err
 	}
 	if err == nil {
-		if meta, err := encoded(r.resource, rec).DecodeMeta(""); err == nil && meta.DeletionTimestamp != nil {
+		if marked, err := markedDeleted(r.resource, rec); err == nil && marked {
 			taken = r.resource.BeingDeleted(o.GetName())
 		}
 	}

@@ -40,11 +40,11 @@ func (s *Server) place(ctx context.Context, r *request, name string) (store.Txn,
 	case err != nil:
 		return store.Txn{}, fmt.Errorf("read Namespace %s: %w", r.namespace, err)
 	}
-	meta, err := encoded(types.Namespaces, rec).DecodeMeta("")
+	marked, err := markedDeleted(types.Namespaces, rec)
 	if err != nil {
 		return store.Txn{}, fmt.Errorf("read Namespace %s: %w", r.namespace, err)
 	}
-	if meta.DeletionTimestamp != nil {
+	if marked {
 		return store.Txn{}, r.resource.NamespaceTerminating(name, r.namespace)
 	}
 	return store.Txn{Guards: []store.Guard{{Key: key, Revision: rec.Revision}}}, nil

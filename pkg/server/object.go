@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -53,6 +54,16 @@ func possible(names ...string) bool {
 // encoded is the stored form of a record's object.
 func encoded(res *types.Resource, rec store.Record) types.Encoded {
 	return types.Encoded{Resource: res, Value: rec.Value, VersionAt: rec.VersionAt}
+}
+
+// markedDeleted tells whether an object waits to go away. It is asked of the
+// namespace at every create, so what can't be marked is not decoded.
+func markedDeleted(res *types.Resource, rec store.Record) (bool, error) {
+	if !bytes.Contains(rec.Value, []byte(`"deletionTimestamp"`)) {
+		return false, nil
+	}
+	meta, err := encoded(res, rec).DecodeMeta("")
+	return err == nil && meta.DeletionTimestamp != nil, err
 }
 
 // current reads the newest version of an object.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -137,16 +138,28 @@ func checkParameters(r *request) error {
 		if slices.ContainsFunc(values, func(v string) bool { return !utf8.ValidString(v) }) {
 			return types.BadRequest(fmt.Sprintf("parameter %s is not UTF-8 text", strings.ToValidUTF8(name, "?")))
 		}
-		if strings.Contains(strings.ToLower(letters(name)), "precondition") {
-			return types.BadRequest(fmt.Sprintf("unknown parameter %q: in the query preconditions are written uid and resourceVersion", name))
-		}
-		for _, known := range append(parameters, "dryRun") {
-			if name != known && strings.EqualFold(letters(name), known) {
-				return types.BadRequest(fmt.Sprintf("unknown parameter %q: it is written %s", name, known))
+		once := slices.Contains(parameters, name)
+		if !once && name != "dryRun" {
+			if err := checkUnknown(name); err != nil {
+				return err
 			}
 		}
-		if slices.Contains(parameters, name) && slices.ContainsFunc(values, func(v string) bool { return v != values[0] }) {
+		if once && slices.ContainsFunc(values, func(v string) bool { return v != values[0] }) {
 			return types.BadRequest(fmt.Sprintf("parameter %s is given twice, with different values", name))
+		}
+	}
+	return nil
+}
+
+// checkUnknown refuses a parameter that was meant to be a known one.
+func checkUnknown(name string) error {
+	meant := letters(name)
+	if strings.Contains(strings.ToLower(meant), "precondition") {
+		return types.BadRequest(fmt.Sprintf("unknown parameter %q: in the query preconditions are written uid and resourceVersion", name))
+	}
+	for _, known := range append(parameters, "dryRun") {
+		if strings.EqualFold(meant, known) {
+			return types.BadRequest(fmt.Sprintf("unknown parameter %q: it is written %s", name, known))
 		}
 	}
 	return nil
@@ -200,9 +213,16 @@ func isPlain(h http.Header) bool {
 	return encoding == "" || encoding == "identity"
 }
 
+// trustedLength is how much room a body gets for saying that it is so long.
+const trustedLength = 64 << 10
+
 func (s *Server) readAll(r *request) ([]byte, error) {
 	limited := http.MaxBytesReader(r.writer, r.http.Body, s.options.MaxBodyBytes)
-	body, err := io.ReadAll(limited)
+	var buf bytes.Buffer
+	if n := r.http.ContentLength; n > 0 {
+		buf.Grow(int(min(n, trustedLength)) + bytes.MinRead)
+	}
+	_, err := buf.ReadFrom(limited)
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
@@ -217,7 +237,7 @@ func (s *Server) readAll(r *request) ([]byte, error) {
 	// The deadline for the body must not strike while the write is made.
 	// Recorders have no deadlines, and need none.
 	_ = http.NewResponseController(r.writer).SetReadDeadline(time.Time{})
-	return body, nil
+	return buf.Bytes(), nil
 }
 
 // object reads the body as one of the request's resource, and warns about or

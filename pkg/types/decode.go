@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	kjson "sigs.k8s.io/json"
 )
 
@@ -76,7 +77,7 @@ func (r *Resource) checkTimes(o Object) error {
 // DecodeOptions reads the body of a request that carries parameters, such as
 // DeleteOptions, into one of the option types of meta/v1. It tells the fields
 // that this dropped as Decode does.
-func DecodeOptions(body []byte, mediaType, kind string, into any) (problems []string, err error) {
+func DecodeOptions(body []byte, mediaType, kind string, into runtime.Object) (problems []string, err error) {
 	return decode(body, mediaType, into, kind, func(t typeMeta) error {
 		if t.Kind != "" && t.Kind != kind {
 			return BadRequest(unhandled(t.Kind, t.APIVersion, kind, "this request takes kind "+kind+" only"))
@@ -85,7 +86,7 @@ func DecodeOptions(body []byte, mediaType, kind string, into any) (problems []st
 	})
 }
 
-// typeMeta is what is read first, to know what the rest is.
+// typeMeta is what a body says that it is.
 type typeMeta struct {
 	Kind       string
 	APIVersion string
@@ -100,7 +101,7 @@ func (r *Resource) checkType(t typeMeta) error {
 		fmt.Sprintf("this path takes kind %s of apiVersion %s only", r.Kind, APIVersion)))
 }
 
-func decode(body []byte, mediaType string, into any, kind string, check func(typeMeta) error) ([]string, error) {
+func decode(body []byte, mediaType string, into runtime.Object, kind string, check func(typeMeta) error) ([]string, error) {
 	if mediaType == MediaProtobuf {
 		return nil, decodeProtobuf(body, into, kind, check)
 	}
@@ -108,25 +109,35 @@ func decode(body []byte, mediaType string, into any, kind string, check func(typ
 	if err != nil {
 		return nil, unrecognized(kind, err, body)
 	}
+	strict, err := kjson.UnmarshalStrict(data, into)
+	if err != nil {
+		// What the body says that it is comes first.
+		if err := checkTypeIn(data, body, kind, check); err != nil {
+			return nil, err
+		}
+		return nil, BadRequest(unhandled(kind, APIVersion, kind, err.Error()+wrongValues(data)))
+	}
+	t := into.GetObjectKind().(*metav1.TypeMeta)
+	if err := check(typeMeta{Kind: t.Kind, APIVersion: t.APIVersion}); err != nil {
+		return nil, err
+	}
+	for _, s := range strict {
+		problems = append(problems, s.Error())
+	}
+	return problems, nil
+}
+
+// checkTypeIn checks the type that a body has which can't be decoded as a whole.
+func checkTypeIn(data, body []byte, kind string, check func(typeMeta) error) error {
 	// Without a name: the decoder's messages show it.
 	var t struct {
 		APIVersion string `json:"apiVersion,omitempty"`
 		Kind       string `json:"kind,omitempty"`
 	}
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &t); err != nil {
-		return nil, unrecognized(kind, fmt.Errorf("couldn't get version/kind; json parse error: %w", err), body)
+		return unrecognized(kind, fmt.Errorf("couldn't get version/kind; json parse error: %w", err), body)
 	}
-	if err := check(typeMeta{Kind: t.Kind, APIVersion: t.APIVersion}); err != nil {
-		return nil, err
-	}
-	strict, err := kjson.UnmarshalStrict(data, into)
-	if err != nil {
-		return nil, BadRequest(unhandled(kind, APIVersion, kind, err.Error()+wrongValues(data)))
-	}
-	for _, s := range strict {
-		problems = append(problems, s.Error())
-	}
-	return problems, nil
+	return check(typeMeta{Kind: t.Kind, APIVersion: t.APIVersion})
 }
 
 // unhandled words the refusal of a body whose type is known, and which type was

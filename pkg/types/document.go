@@ -25,6 +25,9 @@ func ParseDocument(text []byte) (Document, error) {
 		// The decoder would put U+FFFD in the place of the bytes, and no word.
 		return nil, errors.New("not UTF-8 text")
 	}
+	if d, ok := readJSON(string(text)); ok {
+		return d, nil
+	}
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
 	var d Document
@@ -90,6 +93,12 @@ func (d Document) APIVersion() string { s, _ := d["apiVersion"].(string); return
 // Annotation is one annotation's value and whether it is there.
 func (d Document) Annotation(key string) (string, bool) {
 	s, ok := d.section(section{"metadata", "annotations"})[key].(string)
+	return s, ok
+}
+
+// Label is one label's value and whether it is there.
+func (d Document) Label(key string) (string, bool) {
+	s, ok := d.section(labelSection)[key].(string)
 	return s, ok
 }
 
