@@ -44,18 +44,16 @@ func (e *ConnectionError) Error() string {
 func (e *ConnectionError) Unwrap() error { return e.Err }
 
 // IsUnreachable tells whether an error means that no server answered: there was
-// no connection, it broke, it took too long, or a proxy says so. A call that
-// its own caller cancelled is none of those.
+// no connection, it broke, it took too long, or what came is a code from 500 up
+// without the API's Status. A call that its own caller cancelled is none of
+// those.
 func IsUnreachable(err error) bool {
 	if errors.Is(err, context.Canceled) {
 		return false
 	}
 	var unexpected *UnexpectedError
-	if errors.As(err, &unexpected) {
-		switch unexpected.Code {
-		case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-			return true
-		}
+	if errors.As(err, &unexpected) && unexpected.Code >= http.StatusInternalServerError {
+		return true
 	}
 	return errors.As(err, new(*ConnectionError))
 }
