@@ -319,7 +319,26 @@ func (t *patchTarget) Put(ctx context.Context, d types.Document, id retry.WriteI
 		return nil, err
 	}
 	got, err := t.maps.Patch(ctx, t.name, t.patch.kind, body, client.PatchOptions{}, id)
+	if t.patch.kind == apitypes.JSONPatchType && apierrors.IsInvalid(err) {
+		return got, t.judge(ctx, d, err)
+	}
 	return got, patchRefusal(err)
+}
+
+// judge finds out what the refusal of a JSON patch is about. The server makes the
+// operations before it looks at the version, and refuses one that fails without
+// a word of which. Where it made them on another version than d, that is a
+// Conflict: what they do on a fresh copy is seen there.
+func (t *patchTarget) judge(ctx context.Context, d types.Document, refusal error) error {
+	if _, err := t.patch.apply(d); err != nil {
+		return &refusedPatchError{err.Error(), refusal}
+	}
+	now, err := t.Get(ctx)
+	if err != nil || t.Version(now) == t.Version(d) {
+		return patchRefusal(refusal)
+	}
+	return apierrors.NewConflict(types.ConfigMaps.GroupResource(), t.name,
+		fmt.Errorf("it was at version %s when the patch was made on it", now.ResourceVersion()))
 }
 
 // refusedPatchError is the server's refusal of a patch without the object that

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"example.com/cmctl/pkg/types"
@@ -93,6 +94,47 @@ func TestConditionsOfAJSONPatch(t *testing.T) {
 			if err == nil && (set.ResourceVersion() != c.version || set.UID() != c.uid) {
 				t.Errorf("got %v, want version %q and uid %q", set, c.version, c.uid)
 			}
+		})
+	}
+}
+
+// What others write while a JSON patch is on its way is judged as if it had been
+// there before.
+func TestAJSONPatchMeetsAnotherWrite(t *testing.T) {
+	const (
+		tested = `[{"op":"test","path":"/data/a","value":"1"},{"op":"replace","path":"/data/a","value":"2"}]`
+		taken  = `[{"op":"remove","path":"/data/a"}]`
+	)
+	for name, c := range map[string]struct {
+		patch  string
+		past   []string
+		flags  []string
+		code   int
+		says   string
+		result string
+	}{
+		"its test doesn't hold any more": {tested, []string{"set", "app", "a=9"}, nil, exitConflict, "a test of the patch does not hold; nothing was written", `a: "9"`},
+		"its test holds as before":       {tested, []string{"set", "app", "b=9"}, nil, exitOK, "", `a: "2"`},
+		"what it removes is gone":        {taken, []string{"unset", "app", "a"}, nil, exitRefused, "the patch was refused: ", `b: "2"`},
+		"its version is gone":            {tested, []string{"set", "app", "a=9"}, []string{"--resource-version"}, exitConflict, "cmctl get app", `a: "9"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.must("create", "app", "--from-literal=a=1", "--from-literal=b=2")
+			args := append([]string{"patch", "app", "--type=json", "-p", c.patch}, c.flags...)
+			if c.flags != nil {
+				doc, err := types.ParseDocument([]byte(b.must("get", "app", "-o", "json")))
+				if err != nil {
+					t.Fatal(err)
+				}
+				args = append(args, doc.ResourceVersion())
+			}
+			b.meddle = once("PATCH", func() { b.past(c.past...) })
+			e := b.cmctl(args...)
+			if e.code != c.code || !strings.Contains(e.err, c.says) {
+				t.Errorf("ended with %d:\n%s", e.code, e.err)
+			}
+			b.holds(c.result)
 		})
 	}
 }
