@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"example.com/cmctl/pkg/retry"
@@ -116,4 +118,64 @@ func TestHints(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A page in the server's place is no server, whatever reads it.
+func TestACodeFrom500UpWithoutAStatusIsNoServer(t *testing.T) {
+	for _, code := range []int{http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable} {
+		for _, args := range [][]string{
+			{"get", "app"}, {"get"}, {"get", "app", "-w"}, {"wait", "app", "--for=delete", "--timeout=1s"},
+			{"set", "app", "a=1"}, {"delete", "app"}, {"patch", "app", "-p", "{}"},
+		} {
+			b := newBench(t)
+			b.meddle = func(w http.ResponseWriter, _ *http.Request) bool {
+				w.WriteHeader(code)
+				fmt.Fprint(w, "<html>")
+				return true
+			}
+			if e := b.cmctl(append(args, "--max-attempts=1")...); e.code != exitUnreachable {
+				t.Errorf("%d, %v: ended with %d:\n%s", code, args, e.code, e.err)
+			}
+		}
+	}
+}
+
+// A conflict whose answer breaks off after its code is a conflict: the change is
+// made again. A 404 that breaks off is no absence: nothing is created for it.
+func TestAnAnswerThatBreaksOffAfterItsCode(t *testing.T) {
+	breaksOff := func(method string, code int) func(http.ResponseWriter, *http.Request) bool {
+		var first sync.Once
+		return func(w http.ResponseWriter, r *http.Request) (answered bool) {
+			if r.Method != method {
+				return false
+			}
+			first.Do(func() {
+				answered = true
+				w.Header().Set("Content-Type", "application/json")
+				w.Header().Set("Content-Length", "500")
+				w.WriteHeader(code)
+				fmt.Fprint(w, `{"kind":"Status","status":"Fail`)
+			})
+			return answered
+		}
+	}
+	b := newBench(t)
+	b.must("create", "app", "--from-literal=a=1")
+	for _, c := range []struct {
+		method string
+		code   int
+		args   []string
+		ended  int
+	}{
+		{"PUT", http.StatusConflict, []string{"set", "app", "a=2"}, exitOK},
+		{"PATCH", http.StatusConflict, []string{"patch", "app", "-p", `{"data":{"a":"3"}}`}, exitOK},
+		{"POST", http.StatusConflict, []string{"create", "other"}, exitExists},
+		{"GET", http.StatusNotFound, []string{"set", "app", "a=4", "--create"}, exitFailed},
+	} {
+		b.meddle = breaksOff(c.method, c.code)
+		if e := b.cmctl(c.args...); e.code != c.ended {
+			t.Errorf("%v ended with %d, want %d:\n%s", c.args, e.code, c.ended, e.err)
+		}
+	}
+	b.holds(`a: "3"`)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -88,12 +89,11 @@ func (o *patchOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if v := p.version(); v != "" {
-		if o.guard.resourceVersion != "" && o.guard.resourceVersion != v {
-			return usagef("the patch sets metadata.resourceVersion to %q, but the flag says %q; give one of them", v, o.guard.resourceVersion)
-		}
-		o.guard.resourceVersion = v
+	if err := o.guard.clash("the patch", p.merge); err != nil {
+		return err
 	}
+	o.guard.resourceVersion = cmp.Or(o.guard.resourceVersion, p.merge.ResourceVersion())
+	o.guard.uid = cmp.Or(o.guard.uid, p.merge.UID())
 	w, err := o.writer("patch", o.writeFlags)
 	if err != nil {
 		return err
@@ -103,16 +103,21 @@ func (o *patchOptions) run(ctx context.Context) error {
 	_, err = w.apply(ctx, change{
 		name:   o.name,
 		target: &patchTarget{liveObject: maps.Object(o.name), maps: maps, name: o.name, patch: p},
-		edit: func(_ context.Context, fresh types.Document) (types.Document, error) {
+		edit: func(ctx context.Context, fresh types.Document) (types.Document, error) {
 			if p.kind != apitypes.JSONPatchType && o.dryRun != dryRunClient && !helmRecord(fresh) {
 				return fresh, nil // the server makes the change
+			}
+			if err := w.heed(ctx, p, fresh); err != nil {
+				return nil, err
 			}
 			next, err := p.apply(fresh)
 			switch {
 			case errors.Is(err, jsonpatch.ErrTestFailed):
 				return nil, w.testFailed(o.name, err)
+			case o.dryRun == dryRunClient && err != nil:
+				return nil, fmt.Errorf("the patch can't be made: %w", err)
 			case o.dryRun == dryRunClient:
-				return next, err
+				return next, nil
 			case err == nil && !o.force:
 				return fresh, leavesHelms(fresh, types.Diff(fresh, next))
 			}
@@ -139,6 +144,26 @@ func (w *writer) testFailed(name string, err error) error {
 	e := w.dispute(types.NewDocument(w.conn.namespace, name)).err
 	e.what = fmt.Sprintf("a test of the patch does not hold; nothing was written (%v)", err)
 	return e
+}
+
+// heed refuses a copy that is not the one that a JSON patch sets the version or
+// the uid of: whoever sets them means a condition, in any type of patch.
+func (w *writer) heed(ctx context.Context, p *patch, fresh types.Document) error {
+	set, err := p.conditions(fresh)
+	if err != nil || len(set) == 0 {
+		return err
+	}
+	if err := w.guard.clash("the patch", set); err != nil {
+		return err
+	}
+	object := w.conn.ConfigMaps(w.conn.namespace).Object(fresh.Name())
+	o := w.retryOptions(nil)
+	o.Want = object.Version(set)
+	_, err = retry.Read(ctx, object, o)
+	if apierrors.IsConflict(err) {
+		return w.askToDecide(fresh.Name(), err)
+	}
+	return err
 }
 
 // patch is a patch as it was given.
@@ -191,23 +216,38 @@ func parsePatch(kind apitypes.PatchType, text []byte) (*patch, error) {
 	return p, nil
 }
 
-// version is the version that the patch itself wants to be made on, if any.
-func (p *patch) version() string {
-	version := p.merge.ResourceVersion()
-	for _, raw := range p.steps {
-		var step struct {
-			Op    string `json:"op"`
-			Path  string `json:"path"`
-			Value any    `json:"value"`
-		}
-		if err := json.Unmarshal(raw, &step); err == nil && step.Path == versionPath && (step.Op == "add" || step.Op == "replace") {
-			version, _ = step.Value.(string)
+// conditions is a document with the version and the uid that a JSON patch gives
+// to a copy, by whatever operation, where they are not the copy's own. It is
+// empty if there are none, or if the patch can't be made.
+func (p *patch) conditions(fresh types.Document) (types.Document, error) {
+	set := types.Document{}
+	body, err := json.Marshal(p.steps)
+	if err != nil || p.kind != apitypes.JSONPatchType {
+		return set, err
+	}
+	after, err := p.make(fresh, body)
+	if err != nil {
+		return set, nil // whoever makes the patch tells why it can't be
+	}
+	var next struct {
+		Metadata map[string]any `json:"metadata"`
+	}
+	if json.Unmarshal(after, &next) != nil {
+		return set, nil // the server refuses it
+	}
+	for field, now := range map[string]string{"resourceVersion": fresh.ResourceVersion(), "uid": fresh.UID()} {
+		switch v := next.Metadata[field]; v.(type) {
+		case nil:
+		case string:
+			if v != "" && v != now {
+				set.SetMeta(field, v)
+			}
+		default:
+			return nil, usagef("the patch sets metadata.%s to something that is no string, so that it can't be a condition; take the value from 'cmctl get NAME -o yaml'", field)
 		}
 	}
-	return version
+	return set, nil
 }
-
-const versionPath = "/metadata/resourceVersion"
 
 // on is the patch with the version that it is to be made on. A JSON patch sets
 // it last, for no test of its own tells a Conflict from a test that fails.
@@ -217,45 +257,49 @@ func (p *patch) on(version string) ([]byte, error) {
 		body.SetMeta("resourceVersion", version)
 		return body.JSON()
 	}
-	last, err := json.Marshal(map[string]string{"op": "add", "path": versionPath, "value": version})
+	last, err := json.Marshal(map[string]string{"op": "add", "path": "/metadata/resourceVersion", "value": version})
 	if err != nil {
 		return nil, err
 	}
 	return json.Marshal(append(p.steps[:len(p.steps):len(p.steps)], last))
 }
 
-// apply makes the patch here.
-func (p *patch) apply(fresh types.Document) (next types.Document, err error) {
+// apply makes the patch here, on the version of the copy.
+func (p *patch) apply(fresh types.Document) (types.Document, error) {
+	body, err := p.on(fresh.ResourceVersion())
+	if err != nil {
+		return nil, err
+	}
+	after, err := p.make(fresh, body)
+	if err != nil {
+		return nil, err
+	}
+	return types.ParseDocument(after)
+}
+
+// make is what a body that is a patch of this type makes of a copy.
+func (p *patch) make(fresh types.Document, body []byte) (after []byte, err error) {
 	defer func() {
 		// The libraries panic on some patches that they should refuse.
 		if cause := recover(); cause != nil {
-			next, err = nil, fmt.Errorf("the patch can't be made: %v", cause)
+			after, err = nil, fmt.Errorf("%v", cause)
 		}
 	}()
 	before, err := fresh.JSON()
 	if err != nil {
 		return nil, err
 	}
-	body, err := p.on(fresh.ResourceVersion())
-	if err != nil {
-		return nil, err
-	}
-	var after []byte
 	switch p.kind {
 	case apitypes.JSONPatchType:
-		var steps jsonpatch.Patch
-		if steps, err = jsonpatch.DecodePatch(body); err == nil {
-			after, err = steps.Apply(before)
+		steps, err := jsonpatch.DecodePatch(body)
+		if err != nil {
+			return nil, err
 		}
+		return steps.Apply(before)
 	case apitypes.MergePatchType:
-		after, err = jsonpatch.MergePatch(before, body)
-	default:
-		after, err = strategicpatch.StrategicMergePatch(before, body, types.ConfigMap{})
+		return jsonpatch.MergePatch(before, body)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("the patch can't be made: %w", err)
-	}
-	return types.ParseDocument(after)
+	return strategicpatch.StrategicMergePatch(before, body, types.ConfigMap{})
 }
 
 // patchTarget is an object whose writes are patches made on the version of the
@@ -278,7 +322,26 @@ func (t *patchTarget) Put(ctx context.Context, d types.Document, id retry.WriteI
 		return nil, err
 	}
 	got, err := t.maps.Patch(ctx, t.name, t.patch.kind, body, client.PatchOptions{}, id)
+	if t.patch.kind == apitypes.JSONPatchType && apierrors.IsInvalid(err) {
+		return got, t.judge(ctx, d, err)
+	}
 	return got, patchRefusal(err)
+}
+
+// judge finds out what the refusal of a JSON patch is about. The server makes the
+// operations before it looks at the version, and refuses one that fails without
+// a word of which. Where it made them on another version than d, that is a
+// Conflict: what they do on a fresh copy is seen there.
+func (t *patchTarget) judge(ctx context.Context, d types.Document, refusal error) error {
+	if _, err := t.patch.apply(d); err != nil {
+		return &refusedPatchError{err.Error(), refusal}
+	}
+	now, err := t.Get(ctx)
+	if err != nil || t.Version(now) == t.Version(d) {
+		return patchRefusal(refusal)
+	}
+	return apierrors.NewConflict(types.ConfigMaps.GroupResource(), t.name,
+		fmt.Errorf("it was at version %s when the patch was made on it", now.ResourceVersion()))
 }
 
 // refusedPatchError is the server's refusal of a patch without the object that

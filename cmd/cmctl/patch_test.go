@@ -1,6 +1,8 @@
 package main
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 
 	"example.com/cmctl/pkg/types"
@@ -28,8 +30,8 @@ func FuzzPatch(f *testing.F) {
 			t.Fatalf("%q can't be sent: %v", text, err)
 		}
 		sent, err := parsePatch(patchKinds[kind], body)
-		if err != nil || sent.version() != "7" {
-			t.Errorf("%q is sent as %q, on version %q (%v)", text, body, sent.version(), err)
+		if err != nil || madeOn(t, sent) != "7" {
+			t.Errorf("%q is sent as %q (%v)", text, body, err)
 		}
 		fresh := types.NewDocument("n", "flags")
 		fresh.SetMeta("resourceVersion", "7")
@@ -38,4 +40,101 @@ func FuzzPatch(f *testing.F) {
 			t.Errorf("%q changed the copy that it was made on", text)
 		}
 	})
+}
+
+// madeOn is the version that a patch sets last.
+func madeOn(t *testing.T, p *patch) string {
+	t.Helper()
+	if p.kind != patchKinds["json"] {
+		return p.merge.ResourceVersion()
+	}
+	var last struct{ Op, Path, Value string }
+	if err := json.Unmarshal(p.steps[len(p.steps)-1], &last); err != nil || last.Op != "add" || last.Path != "/metadata/resourceVersion" {
+		t.Errorf("the last operation is %s", p.steps[len(p.steps)-1])
+	}
+	return last.Value
+}
+
+// Whoever sets the version or the uid means a condition, however it is set.
+func TestConditionsOfAJSONPatch(t *testing.T) {
+	const refused = "refused"
+	for name, c := range map[string]struct{ text, version, uid string }{
+		"none":                    {`[{"op":"add","path":"/data/a","value":"2"}]`, "", ""},
+		"the copy's own":          {`[{"op":"add","path":"/metadata/resourceVersion","value":"7"}]`, "", ""},
+		"added":                   {`[{"op":"add","path":"/metadata/resourceVersion","value":"5"}]`, "5", ""},
+		"replaced":                {`[{"op":"replace","path":"/metadata/resourceVersion","value":"5"}]`, "5", ""},
+		"added with the metadata": {`[{"op":"add","path":"/metadata","value":{"name":"flags","resourceVersion":"5"}}]`, "5", ""},
+		"with the metadata":       {`[{"op":"replace","path":"/metadata","value":{"name":"flags","resourceVersion":"5","uid":"v"}}]`, "5", "v"},
+		"with all":                {`[{"op":"replace","path":"","value":{"metadata":{"name":"flags","resourceVersion":"5"}}}]`, "5", ""},
+		"copied":                  {`[{"op":"copy","from":"/data/version","path":"/metadata/resourceVersion"}]`, "5", ""},
+		"moved":                   {`[{"op":"move","from":"/data/version","path":"/metadata/resourceVersion"}]`, "5", ""},
+		"moved with its map":      {`[{"op":"add","path":"/x","value":{"name":"flags","resourceVersion":"5"}},{"op":"move","from":"/x","path":"/metadata"}]`, "5", ""},
+		"taken out":               {`[{"op":"remove","path":"/metadata/resourceVersion"}]`, "", ""},
+		"taken out with all":      {`[{"op":"remove","path":"/metadata"}]`, "", ""},
+		"another uid":             {`[{"op":"replace","path":"/metadata/uid","value":"v"}]`, "", "v"},
+		"tested":                  {`[{"op":"test","path":"/metadata/resourceVersion","value":"5"}]`, "", ""},
+		"a number":                {`[{"op":"replace","path":"/metadata/resourceVersion","value":5}]`, refused, ""},
+		"a map":                   {`[{"op":"add","path":"/metadata/uid","value":{}}]`, refused, ""},
+		"no map of metadata":      {`[{"op":"replace","path":"/metadata","value":"5"}]`, "", ""},
+		"no object":               {`[{"op":"replace","path":"","value":[]}]`, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fresh := types.NewDocument("n", "flags")
+			fresh.SetMeta("resourceVersion", "7")
+			fresh.SetMeta("uid", "u")
+			fresh.Set(types.Field{Section: "data", Key: "version"}, "5")
+			p, err := parsePatch(patchKinds["json"], []byte(c.text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			set, err := p.conditions(fresh)
+			if (err != nil) != (c.version == refused) || err != nil && exitCode(err) != exitUsage {
+				t.Fatalf("got %v", err)
+			}
+			if err == nil && (set.ResourceVersion() != c.version || set.UID() != c.uid) {
+				t.Errorf("got %v, want version %q and uid %q", set, c.version, c.uid)
+			}
+		})
+	}
+}
+
+// What others write while a JSON patch is on its way is judged as if it had been
+// there before.
+func TestAJSONPatchMeetsAnotherWrite(t *testing.T) {
+	const (
+		tested = `[{"op":"test","path":"/data/a","value":"1"},{"op":"replace","path":"/data/a","value":"2"}]`
+		taken  = `[{"op":"remove","path":"/data/a"}]`
+	)
+	for name, c := range map[string]struct {
+		patch  string
+		past   []string
+		flags  []string
+		code   int
+		says   string
+		result string
+	}{
+		"its test doesn't hold any more": {tested, []string{"set", "app", "a=9"}, nil, exitConflict, "a test of the patch does not hold; nothing was written", `a: "9"`},
+		"its test holds as before":       {tested, []string{"set", "app", "b=9"}, nil, exitOK, "", `a: "2"`},
+		"what it removes is gone":        {taken, []string{"unset", "app", "a"}, nil, exitRefused, "the patch was refused: ", `b: "2"`},
+		"its version is gone":            {tested, []string{"set", "app", "a=9"}, []string{"--resource-version"}, exitConflict, "cmctl get app", `a: "9"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.must("create", "app", "--from-literal=a=1", "--from-literal=b=2")
+			args := append([]string{"patch", "app", "--type=json", "-p", c.patch}, c.flags...)
+			if c.flags != nil {
+				doc, err := types.ParseDocument([]byte(b.must("get", "app", "-o", "json")))
+				if err != nil {
+					t.Fatal(err)
+				}
+				args = append(args, doc.ResourceVersion())
+			}
+			b.meddle = once("PATCH", func() { b.past(c.past...) })
+			e := b.cmctl(args...)
+			if e.code != c.code || !strings.Contains(e.err, c.says) {
+				t.Errorf("ended with %d:\n%s", e.code, e.err)
+			}
+			b.holds(c.result)
+		})
+	}
 }

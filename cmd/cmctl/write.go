@@ -224,11 +224,16 @@ func (w *writer) explain(a *attempt, err error) error {
 	case apierrors.IsInvalid(err) && a.on != nil && a.on["immutable"] == true:
 		err = &hintedError{err, fmt.Sprintf("its data can't change, for it is immutable: make another one with 'cmctl copy %s NEWNAME%s', or delete it and create it anew", a.name, w.conn.where)}
 	case apierrors.IsConflict(err) && w.guard.resourceVersion != "":
-		err = &hintedError{err, fmt.Sprintf("look at what it is now with 'cmctl get %s -o yaml%s', and decide", a.name, w.conn.where)}
+		err = w.askToDecide(a.name, err)
 	case apierrors.IsNotFound(err) && a.hint != "" && missingNamespace(err) == "":
 		err = &hintedError{err, a.hint}
 	}
 	return w.conn.explain(w.conn.namespace, a.name, err)
+}
+
+// askToDecide adds to a condition that does not hold what to do about it.
+func (w *writer) askToDecide(name string, err error) error {
+	return &hintedError{err, fmt.Sprintf("look at what it is now with 'cmctl get %s -o yaml%s', and decide", name, w.conn.where)}
 }
 
 // dispute gathers what of an object stands in the way of a change, for a person

@@ -162,6 +162,24 @@ func TestAWriteWithAnAnswerThatTellsNothingIsLost(t *testing.T) {
 	}
 }
 
+func TestACodeFrom500UpWithoutAStatusIsNoServer(t *testing.T) {
+	for code, unreachable := range map[int]bool{403: false, 404: false, 429: false, 500: true, 501: true, 502: true, 503: true, 504: true, 599: true} {
+		for _, body := range []string{"", "<html>", `{"error":"x"}`} {
+			m := mapsOf(t, stub(code, "text/html", body))
+			for _, verb := range []string{"get", "list"} {
+				if err := calls[verb](t.Context(), m); client.IsUnreachable(err) != unreachable {
+					t.Errorf("%s, %d %q: got %v", verb, code, body, err)
+				}
+			}
+			for _, err := range m.Watch(t.Context(), client.WatchOptions{}) {
+				if client.IsUnreachable(err) != unreachable {
+					t.Errorf("watch, %d %q: got %v", code, body, err)
+				}
+			}
+		}
+	}
+}
+
 func TestAPageThatAsksToComeBackIsWaitedFor(t *testing.T) {
 	for _, code := range []int{429, 503} {
 		m := mapsOf(t, stub(code, "text/html", "<html>later</html>", "Retry-After", "7"))

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -12,6 +13,9 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/cmctl/pkg/retry"
 )
@@ -44,18 +48,16 @@ func (e *ConnectionError) Error() string {
 func (e *ConnectionError) Unwrap() error { return e.Err }
 
 // IsUnreachable tells whether an error means that no server answered: there was
-// no connection, it broke, it took too long, or a proxy says so. A call that
-// its own caller cancelled is none of those.
+// no connection, it broke, it took too long, or what came is a code from 500 up
+// without the API's Status. A call that its own caller cancelled is none of
+// those.
 func IsUnreachable(err error) bool {
 	if errors.Is(err, context.Canceled) {
 		return false
 	}
 	var unexpected *UnexpectedError
-	if errors.As(err, &unexpected) {
-		switch unexpected.Code {
-		case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-			return true
-		}
+	if errors.As(err, &unexpected) && unexpected.Code >= http.StatusInternalServerError {
+		return true
 	}
 	return errors.As(err, new(*ConnectionError))
 }
@@ -65,6 +67,8 @@ func (c *Client) brokenExchange(e exchange, err error) error {
 	switch {
 	case errors.Is(err, errTooLarge) && e.success():
 		return c.tooLarge(e)
+	case e.code == http.StatusConflict && e.writes() && beginsAsStatus(e.body):
+		return conflictByCode(e)
 	case e.code != 0 && !e.success():
 		// The code alone refuses the request, and the reason is lost.
 		return c.unexpected(e, ", with a body that could not be read to its end")
@@ -78,6 +82,28 @@ func (c *Client) brokenExchange(e exchange, err error) error {
 		return &retry.UnsentError{Err: broken}
 	}
 	return &retry.LostError{Err: broken}
+}
+
+// beginsAsStatus tells whether the part of a body that arrived may be that of a
+// Status, and not a proxy's page.
+func beginsAsStatus(part []byte) bool {
+	text := bytes.TrimSpace(part)
+	return len(text) == 0 || text[0] == '{'
+}
+
+// conflictByCode is the refusal of a write of which only the code arrived. For a
+// create that code says that the name is taken, for all else that the object is
+// at another version. Whoever acts on either reads the object first.
+func conflictByCode(e exchange) error {
+	reason := metav1.StatusReasonConflict
+	if e.method == http.MethodPost {
+		reason = metav1.StatusReasonAlreadyExists
+	}
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: int32(e.code), Reason: reason,
+		Message: fmt.Sprintf("the write to %s was refused: %d %s, with a body that could not be read to its end",
+			e.object, e.code, http.StatusText(e.code)),
+	}}
 }
 
 // cause is why a request failed, in words.

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"example.com/cmctl/pkg/client"
 )
 
@@ -108,6 +110,36 @@ func TestARefusalWhoseBodyBreaksOffIsNoAnswerOfTheAPI(t *testing.T) {
 		if !errors.As(err, new(*client.UnexpectedError)) || passesForAnAnswer(err) || isLost(err) {
 			t.Errorf("%s: got %v", verb, err)
 		}
+	}
+}
+
+func TestTheCodeOfAConflictIsEnoughForAWrite(t *testing.T) {
+	for name, c := range map[string]struct {
+		beginning string
+		reads     bool // as the API's answer, by a write
+	}{
+		"no body":          {"Content-Type: application/json\r\n\r\n", true},
+		"half a Status":    {"Content-Type: application/json\r\n\r\n{\"kind\":\"Status\"", true},
+		"half a page":      {"Content-Type: text/html\r\n\r\n<html>", false},
+		"half of a string": {"\r\nconfl", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := mapsOf(t, hangUp("HTTP/1.1 409 Conflict\r\nContent-Length: 500\r\n"+c.beginning))
+			for verb, call := range calls {
+				err := call(t.Context(), m)
+				isWrite := slices.Contains(writes, verb)
+				switch {
+				case isLost(err) || isUnsent(err):
+					t.Errorf("%s: a refusal is taken for a loss: %v", verb, err)
+				case !c.reads || !isWrite:
+					if !errors.As(err, new(*client.UnexpectedError)) || passesForAnAnswer(err) {
+						t.Errorf("%s: got %v", verb, err)
+					}
+				case apierrors.IsAlreadyExists(err) != (verb == "create"), apierrors.IsConflict(err) == (verb == "create"):
+					t.Errorf("%s: got %v", verb, err)
+				}
+			}
+		})
 	}
 }
 

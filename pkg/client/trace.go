@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"example.com/cmctl/pkg/types"
 )
 
 // Detail is how much a trace tells.
@@ -19,7 +21,7 @@ const (
 	TraceRequests Detail = iota
 	// TraceHeaders adds the headers of request and answer, credentials masked.
 	TraceHeaders
-	// TraceBodies adds the bodies, with sizes in the place of data.
+	// TraceBodies adds the bodies, with sizes in the place of all that may be data.
 	TraceBodies
 )
 
@@ -85,8 +87,8 @@ func headerLines(mark string, h http.Header) string {
 	return b.String()
 }
 
-// maskBody is a body in which sizes stand for what people keep in ConfigMaps.
-// What isn't JSON could be anything, and is a size as a whole.
+// maskBody is a body in which sizes stand for all that may be what people keep
+// in ConfigMaps. What isn't JSON could be anything, and is a size as a whole.
 func maskBody(body []byte) string {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.UseNumber()
@@ -97,48 +99,94 @@ func maskBody(body []byte) string {
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(mask(v)); err != nil {
+	if err := enc.Encode(mask(v, shownIn(v))); err != nil {
 		return fmt.Sprintf("(%d bytes)", len(body))
 	}
 	return strings.TrimSpace(text.String())
 }
 
-// maskedFields are those that hold people's text, wherever they stand. The
-// annotations are among them because the record of the last apply is.
-var maskedFields = []string{"data", "binaryData", "annotations"}
+// shape is which fields of a map have values that are shown; * stands for each
+// key of a map, and for each item of a list. Nil shows none: a field that nobody
+// knows may be a misspelt one with data.
+type shape map[string]shape
 
-func mask(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		_, operation := v["op"] // of a JSON patch
-		for key, value := range v {
-			if slices.Contains(maskedFields, key) || operation && key == "value" {
-				v[key] = maskAll(value)
-			} else {
-				v[key] = mask(value)
-			}
-		}
-	case []any:
-		for i, value := range v {
-			v[i] = mask(value)
-		}
+// shown is the shape of a value that holds no text of people's.
+var shown = shape{}
+
+// showing is a shape that shows the fields of those names.
+func showing(names string) shape {
+	s := shape{}
+	for _, name := range strings.Fields(names) {
+		s[name] = shown
 	}
-	return v
+	return s
 }
 
-func maskAll(v any) any {
+// with adds a field that is a map or a list.
+func (s shape) with(field string, of shape) shape {
+	s[field] = of
+	return s
+}
+
+var (
+	shownMeta = showing("name namespace generateName uid resourceVersion generation creationTimestamp deletionTimestamp continue remainingItemCount").
+			with("labels", shape{"*": shown}).
+			with("managedFields", shape{"*": showing("manager operation apiVersion time fieldsType subresource")})
+	shownObject = showing("kind apiVersion immutable").with("metadata", shownMeta)
+	shownPatch  = shape{"*": showing("op path from")}
+	shownStatus = showing("kind apiVersion status reason code").
+			with("details", showing("name kind uid group retryAfterSeconds").
+				with("causes", shape{"*": showing("reason field")}))
+	shownHistory = showing("kind apiVersion").with("metadata", shownMeta).
+			with("items", shape{"*": showing("resourceVersion uid verb fieldManager user time writeID deleted")})
+	shownReview = showing("kind apiVersion").
+			with("spec", shape{"resourceAttributes": showing("namespace verb group version resource name")}).
+			with("status", showing("allowed denied"))
+	shownAny = showing("kind apiVersion immutable").with("metadata", shownMeta).
+			with("items", shape{"*": shownObject}).
+			with("rows", shape{"*": shape{"object": shownObject}})
+)
+
+// shownIn is the shape of a body.
+func shownIn(v any) shape {
+	body, ok := v.(map[string]any)
+	if !ok {
+		return shownPatch
+	}
+	switch body["kind"] {
+	case "Status":
+		return shownStatus
+	case types.HistoryKind:
+		return shownHistory
+	case "SelfSubjectAccessReview":
+		return shownReview
+	}
+	return shownAny
+}
+
+// mask puts sizes in the place of what a shape doesn't show.
+func mask(v any, s shape) any {
+	at := func(key string) shape {
+		if of, ok := s[key]; ok {
+			return of
+		}
+		return s["*"]
+	}
 	switch v := v.(type) {
 	case nil:
 		return nil // a patch takes the key out
 	case map[string]any:
 		for key, value := range v {
-			v[key] = maskAll(value)
+			v[key] = mask(value, at(key))
 		}
 		return v
 	case []any:
 		for i, value := range v {
-			v[i] = maskAll(value)
+			v[i] = mask(value, s["*"])
 		}
+		return v
+	}
+	if s != nil && len(s) == 0 {
 		return v
 	}
 	return size(fmt.Sprint(v))

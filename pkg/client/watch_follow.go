@@ -134,6 +134,9 @@ func (f *follower) pause(ctx context.Context, err error) error {
 	case err == nil: // the time that the server gives a watch was over
 	case errors.As(err, &relist):
 		f.version = ""
+		if f.silent {
+			f.attempts = 1 // what was waited for is there: the server answers
+		}
 		f.Observe(WatchNotice{Kind: WatchRelisting, Err: relist.why})
 	case !f.mayPass(err):
 		return err

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"example.com/cmctl/pkg/retry"
 )
 
 // piped serves requests in this process over pipes, which a synctest bubble
@@ -257,6 +259,52 @@ func TestAWatchBacksOffFromAServerThatEndsIt(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A server that is back without what it had is listed soon: the pauses that grew
+// while it was away are over.
+func TestAServerThatCameBackWithAnotherStoreIsListedSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		version := &atomic.Int64{}
+		version.Store(1)
+		var answered time.Time // when it told that the old version is gone
+		began := time.Now()
+		stored := store(version, func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusOK)
+			select {
+			case <-time.After(time.Minute):
+			case <-r.Context().Done():
+			}
+		})
+		m := over(t, func(w http.ResponseWriter, r *http.Request) {
+			switch gone := r.URL.Query().Get("resourceVersion") == "1"; {
+			case time.Since(began) < time.Minute:
+				stored(w, r)
+			case time.Since(began) < 10*time.Minute:
+				w.WriteHeader(http.StatusBadGateway)
+			case gone && r.URL.Query().Get("watch") == "true":
+				answered = time.Now()
+				version.Store(2)
+				w.WriteHeader(http.StatusGone)
+				fmt.Fprint(w, `{"kind":"Status","status":"Failure","reason":"Expired","code":410}`)
+			default:
+				stored(w, r)
+			}
+		})
+		var backoff retry.Backoff
+		backoff.Rand = func(n int64) int64 { return n - 1 }
+		for e, err := range m.Watch(t.Context(), WatchOptions{Backoff: backoff}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Type == Modified {
+				break
+			}
+		}
+		if took := time.Since(answered); answered.IsZero() || took > time.Second {
+			t.Errorf("it was listed %s after its answer", took)
+		}
+	})
 }
 
 // An endless event is not collected in memory.
