@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"io"
 	"os"
@@ -223,11 +222,10 @@ func (k *keyValues) add(key string, value []byte) error {
 // dataValue is a value as data holds it: text, or bytes that are none, which
 // is said.
 func dataValue(key string, value []byte, note func(string, ...any)) any {
-	if at := fromfiles.InvalidUTF8(value); at >= 0 {
+	if at := types.InvalidUTF8(value); at >= 0 {
 		note("%s: stored in binaryData, for it is not UTF-8 text (at byte %d)", key, at)
-		return types.Binary(base64.StdEncoding.EncodeToString(value))
 	}
-	return string(value)
+	return types.ValueOf(value)
 }
 
 // withFields is a copy of an object with these values; a nil one removes the
@@ -272,15 +270,11 @@ func parseConditions(texts []string) ([]precondition, error) {
 
 // met tells whether a key with that value, nil if it is absent, is as wanted.
 func (c precondition) met(value any) bool {
-	switch v := value.(type) {
-	case nil:
-		return c.absent
-	case types.Binary:
-		raw, ok := v.Bytes()
-		return !c.absent && (c.value == nil || ok && string(raw) == *c.value)
-	default:
-		return !c.absent && (c.value == nil || v == *c.value)
+	if value == nil || c.absent {
+		return value == nil && c.absent
 	}
+	raw, ok := types.RawValue(value)
+	return c.value == nil || ok && string(raw) == *c.value
 }
 
 // holds is nil if the object meets the conditions, or the conflict that a

@@ -111,20 +111,8 @@ func (o *syncOptions) recordFrom(conn *connection, doc types.Document) mirror.Re
 	}
 	for f, v := range doc.Fields() {
 		if f.Section == "data" {
-			r.Data[f.Key] = rawValue(v)
+			r.Data[f.Key], _ = types.RawValue(v) // a server stores no other
 		}
 	}
 	return r
-}
-
-// rawValue are the bytes that a value of data or binaryData stands for.
-func rawValue(v any) []byte {
-	switch v := v.(type) {
-	case string:
-		return []byte(v)
-	case types.Binary:
-		raw, _ := v.Bytes() // a server stores no other
-		return raw
-	}
-	return nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 
@@ -135,17 +134,9 @@ func with(doc types.Document, files map[string][]byte) types.Document {
 	delete(next, "data")
 	delete(next, "binaryData")
 	for key, value := range files {
-		next.Set(types.Field{Section: "data", Key: key}, valueOfBytes(value))
+		next.Set(types.Field{Section: "data", Key: key}, types.ValueOf(value))
 	}
 	return next
-}
-
-// valueOfBytes is a value as a document holds it: text if it is UTF-8.
-func valueOfBytes(value []byte) any {
-	if fromfiles.InvalidUTF8(value) >= 0 {
-		return types.Binary(base64.StdEncoding.EncodeToString(value))
-	}
-	return string(value)
 }
 
 // fresh is the object to create where there is none.

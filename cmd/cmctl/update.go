@@ -125,18 +125,9 @@ func (o *updateOptions) run(ctx context.Context) error {
 // value sends one value through the command.
 func (o *updateOptions) value(ctx context.Context, fresh types.Document) (types.Document, error) {
 	f := types.Field{Section: "data", Key: o.key}
-	var in []byte
-	switch v := fresh.Fields()[f].(type) {
-	case string:
-		in = []byte(v)
-	case types.Binary:
-		raw, ok := v.Bytes()
-		if !ok {
-			return nil, fmt.Errorf("%s is not base64, and can't be given to a command", f)
-		}
-		in = raw
-	default:
-		return nil, fmt.Errorf("it has no key %q; it has %q", o.key, fresh.DataKeys())
+	in, err := rawKey(fresh, o.key)
+	if err != nil {
+		return nil, err
 	}
 	out, err := filter.Run(ctx, o.command, in, o.Err)
 	if err != nil {
