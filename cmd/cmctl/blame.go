@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -219,18 +220,14 @@ func (o *blameOptions) printLines(live types.Document, lines []blame.Line) error
 
 // cellsOf is an origin as the tables show it: tool, user, time and version.
 func cellsOf(o blame.Origin) []string {
-	cell := func(text string) string {
-		if text == "" {
-			return "-"
-		}
-		return text
-	}
+	cell := func(text string) string { return cmp.Or(text, "-") }
 	when := "not recorded"
-	if !o.Time.IsZero() {
+	switch {
+	case o.Time.IsZero():
+	case o.Exact:
 		when = o.Time.UTC().Format(time.RFC3339)
-		if !o.Exact {
-			when = "at or before " + when
-		}
+	default:
+		when = atOrBefore(o.Time)
 	}
 	return []string{cell(o.Manager), cell(o.User), when, cell(o.Version)}
 }

@@ -103,8 +103,8 @@ func (o *exportOptions) write(found []types.Document) error {
 		_, err = o.Out.Write(text)
 		return err
 	}
-	for _, d := range found {
-		o.clean(d)
+	for i, d := range found {
+		found[i] = o.clean(d)
 	}
 	if o.output == "json" {
 		p, err := output.New("json", output.Options{})
@@ -128,16 +128,10 @@ func (o *exportOptions) write(found []types.Document) error {
 	return err
 }
 
-// appliedDigest is where apply records what it applied if that is too large for
-// kubectl's annotation.
-const appliedDigest = "cmctl/last-applied-digest"
-
 // clean leaves of an object what a person would have written.
-func (o *exportOptions) clean(d types.Document) {
+func (o *exportOptions) clean(d types.Document) types.Document {
+	d, _ = withoutRecord(d)
 	d.DropServerFields()
-	for _, record := range []string{types.LastApplied, appliedDigest} {
-		d.Set(types.Field{Section: "metadata.annotations", Key: record}, nil)
-	}
 	if !o.allNamespaces {
 		d.SetMeta("namespace", nil)
 	}
@@ -147,6 +141,7 @@ func (o *exportOptions) clean(d types.Document) {
 			o.note("configmap/%s: metadata.%s is left out: it belongs to the place that the object comes from", d.Name(), field)
 		}
 	}
+	return d
 }
 
 // asEnv is the data as lines KEY=VALUE, as --from-env-file takes them.
