@@ -160,7 +160,7 @@ func TestADryRunThatIsStoredIsShouted(t *testing.T) {
 	if code, _, errs := cmctl(t, "apply", "-f", manifestFile(t, `{a: "1"}`)); code != 0 {
 		t.Fatal(errs)
 	}
-	if code, _, errs := cmctl(t, "apply", "-f", manifestFile(t, `{a: "2"}`), "--dry-run=server"); code != 1 || !strings.Contains(errs, "THE DRY RUN MAY HAVE BEEN STORED") {
+	if code, _, errs := cmctl(t, "apply", "-f", manifestFile(t, `{a: "2"}`), "--dry-run=server"); code != 1 || !strings.Contains(errs, "THE DRY RUN WAS STORED") {
 		t.Errorf("it ended with %d:\n%s", code, errs)
 	}
 	deaf = false

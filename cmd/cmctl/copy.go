@@ -87,10 +87,10 @@ func (o *copyOptions) run(ctx context.Context) error {
 	}
 	doc := o.portable(original, w.conn.namespace)
 	if !o.overwrite {
-		return w.finish(asErrors(o.create(ctx, w, doc))...)
+		return w.ending(ctx, "copy", func() (outcome, error) { return o.create(ctx, w, doc) })
 	}
 	created := false
-	_, err = w.apply(ctx, change{
+	return w.one(ctx, "copy", change{
 		name: o.to,
 		edit: func(_ context.Context, fresh types.Document) (types.Document, error) {
 			created = false
@@ -108,7 +108,6 @@ func (o *copyOptions) run(ctx context.Context) error {
 			return "overwritten"
 		},
 	})
-	return w.finish(asErrors(err)...)
 }
 
 // destination is where the copy goes: a connection of its own, on which a dry run
@@ -155,9 +154,9 @@ func (o *copyOptions) portable(original types.Document, namespace string) types.
 }
 
 // create makes the copy where nothing of its name is.
-func (o *copyOptions) create(ctx context.Context, w *writer, doc types.Document) error {
+func (o *copyOptions) create(ctx context.Context, w *writer, doc types.Document) (outcome, error) {
 	if o.dryRun == dryRunClient {
-		return w.tell(o.to, "created", doc)
+		return w.told(o.to, "created", doc)
 	}
 	object := w.conn.ConfigMaps(w.conn.namespace).Object(o.to)
 	same := func(found types.Document) bool { return contains(found, doc) }
@@ -165,10 +164,13 @@ func (o *copyOptions) create(ctx context.Context, w *writer, doc types.Document)
 	if apierrors.IsAlreadyExists(err) && !unknownOutcome(err) {
 		err = &hintedError{err, fmt.Sprintf("look at it with 'cmctl get %s -o yaml%s'; --overwrite makes it equal to the copied one", o.to, w.conn.where)}
 	}
-	if err != nil && !o.landedAndGone(err) {
-		return w.conn.explain(w.conn.namespace, o.to, err)
+	if err == nil && o.dryRun == dryRunServer {
+		err = o.checkUnstored(ctx, object, nil, res.Object)
 	}
-	return w.tell(o.to, "created", res.Object)
+	if err != nil && !o.landedAndGone(err) {
+		return outcome{}, w.conn.explain(w.conn.namespace, o.to, err)
+	}
+	return w.told(o.to, "created", res.Object)
 }
 
 // becomes is an object with the content of another. Its own ties stay.

@@ -80,7 +80,7 @@ func (o *createOptions) run(ctx context.Context) error {
 		return err
 	}
 	docs, errs := o.documents(conn)
-	failed := o.inOrder(ctx, "create", o.output, len(docs), func(ctx context.Context, f *factory, i int) (outcome, error) {
+	failed := o.inOrder(ctx, "create", results{form: o.output}, len(docs), func(ctx context.Context, f *factory, i int) (outcome, error) {
 		one := *o
 		one.factory = f
 		return one.create(ctx, conn, docs[i])
@@ -159,7 +159,7 @@ func (o *createOptions) send(ctx context.Context, conn *connection, doc types.Do
 	case o.landedAndGone(err):
 		return nil, nil
 	case err == nil && o.dryRun == dryRunServer:
-		err = o.checkUnstored(ctx, conn, object, nil)
+		err = o.checkUnstored(ctx, object, nil, res.Object)
 	}
 	return res.Object, err
 }

@@ -114,7 +114,7 @@ func (o *deleteOptions) run(ctx context.Context) error {
 		return err
 	}
 	doomed, errs := o.doomed(ctx, conn)
-	failed := o.inOrder(ctx, "delete", o.output, len(doomed), func(ctx context.Context, f *factory, i int) (outcome, error) {
+	failed := o.inOrder(ctx, "delete", results{form: o.output, list: o.all || o.selector != ""}, len(doomed), func(ctx context.Context, f *factory, i int) (outcome, error) {
 		one := *o
 		one.factory = f
 		return one.delete(ctx, conn, doomed[i])
@@ -214,7 +214,7 @@ func (o *deleteOptions) send(ctx context.Context, conn *connection, d doomed) (t
 		}
 		res, err := retry.Delete(ctx, object, d.want, options)
 		if err == nil && o.dryRun == dryRunServer {
-			err = o.checkUnstored(ctx, conn, object, res.Object)
+			err = o.checkUnstored(ctx, object, res.Object, nil)
 		}
 		if err == nil {
 			return res.Object, nil

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"example.com/cmctl/pkg/client"
-	"example.com/cmctl/pkg/retry"
 	"example.com/cmctl/pkg/types"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -177,18 +176,12 @@ func (o *markOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.several = len(o.names) != 1
-	var errs []error
-	for i, object := range objects {
-		if err := untried(ctx, len(objects)-i); err != nil {
-			errs = append(errs, err)
-			break
-		}
-		if err := o.mark(ctx, w, object); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	return w.finish(errs...)
+	printed := results{form: o.output, list: len(o.names) != 1}
+	return oneOrMany(o.inOrder(ctx, o.verb, printed, len(objects), func(ctx context.Context, f *factory, i int) (outcome, error) {
+		one := *w
+		one.factory = f
+		return o.mark(ctx, &one, objects[i])
+	}))
 }
 
 // chosen are the objects that the operands mean.
@@ -219,8 +212,8 @@ func (o *markOptions) selected(ctx context.Context, w *writer) ([]types.Document
 }
 
 // mark changes one object.
-func (o *markOptions) mark(ctx context.Context, w *writer, object marked) error {
-	res, err := w.apply(ctx, change{
+func (o *markOptions) mark(ctx context.Context, w *writer, object marked) (outcome, error) {
+	done, err := w.apply(ctx, change{
 		name: object.name,
 		uid:  object.uid,
 		edit: func(ctx context.Context, fresh types.Document) (types.Document, error) {
@@ -231,10 +224,10 @@ func (o *markOptions) mark(ctx context.Context, w *writer, object marked) error 
 		},
 		word: o.word,
 	})
-	if err == nil && res.Outcome == retry.Unchanged {
-		o.tellAbsent(object.name)
+	if err == nil && done.verb == unchanged {
+		o.tellAbsent(w, object.name)
 	}
-	return err
+	return done, err
 }
 
 // mayReplace refuses to replace a value by another, on each copy anew: somebody
@@ -253,10 +246,10 @@ func (o *markOptions) mayReplace(ctx context.Context, w *writer, fresh types.Doc
 }
 
 // tellAbsent says which keys were to be removed where nothing was to do.
-func (o *markOptions) tellAbsent(name string) {
+func (o *markOptions) tellAbsent(w *writer, name string) {
 	for _, f := range sortedKeys(o.values) {
 		if o.values[f] == nil {
-			o.note("%s has no %s %q", name, o.noun, f.Key)
+			w.note("%s has no %s %q", name, o.noun, f.Key)
 		}
 	}
 }

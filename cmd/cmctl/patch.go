@@ -100,7 +100,7 @@ func (o *patchOptions) run(ctx context.Context) error {
 	}
 	maps := w.conn.ConfigMaps(w.conn.namespace)
 	changed := true
-	_, err = w.apply(ctx, change{
+	c := change{
 		name:   o.name,
 		target: &patchTarget{liveObject: maps.Object(o.name), maps: maps, name: o.name, patch: p},
 		edit: func(_ context.Context, fresh types.Document) (types.Document, error) {
@@ -127,11 +127,14 @@ func (o *patchOptions) run(ctx context.Context) error {
 		},
 		// What a JSON patch does may depend on what it meets.
 		computed: p.kind == apitypes.JSONPatchType,
-	})
-	if err == nil && !changed && o.exitCode {
-		err = fmt.Errorf("the patch changes nothing of %s", maps.Object(o.name).Object())
 	}
-	return w.finish(asErrors(err)...)
+	return w.ending(ctx, "patch", func() (outcome, error) {
+		done, err := w.apply(ctx, c)
+		if err == nil && !changed && o.exitCode {
+			err = fmt.Errorf("the patch changes nothing of %s", maps.Object(o.name).Object())
+		}
+		return done, err
+	})
 }
 
 // testFailed is a JSON patch whose condition does not hold.

@@ -40,17 +40,6 @@ func printObjects(w io.Writer, form string, o output.Objects) error {
 	return p.Print(w, o)
 }
 
-// printWritten writes what a write made, without the bookkeeping that get hides
-// too: of several objects a List.
-func printWritten(w io.Writer, form string, several bool, docs ...types.Document) error {
-	shown := make([]types.Document, len(docs))
-	for i, d := range docs {
-		shown[i] = d.Clone()
-		shown[i].SetMeta("managedFields", nil)
-	}
-	return printObjects(w, form, output.Objects{Items: shown, List: several})
-}
-
 // quote shows a value on one line of a message, shortened if it is long.
 func quote(v any) string {
 	const limit = 60

@@ -48,7 +48,7 @@ func (o *applyOptions) pruneOne(ctx context.Context, conn *connection, d types.D
 		object := conn.ConfigMaps(d.Namespace()).Object(d.Name())
 		_, err := retry.Delete(ctx, object, object.Version(d), o.retryOptions(o.progress(object)))
 		if err == nil && o.dryRun == dryRunServer {
-			err = o.checkUnstored(ctx, conn, object, d)
+			err = o.checkUnstored(ctx, object, d, nil)
 		}
 		if err != nil {
 			return conn.explain(d.Namespace(), d.Name(), err)

@@ -87,7 +87,7 @@ func (o *replaceOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
-	failed := o.inOrder(ctx, "replace", o.output, len(manifests), func(ctx context.Context, f *factory, i int) (outcome, error) {
+	failed := o.inOrder(ctx, "replace", results{form: o.output}, len(manifests), func(ctx context.Context, f *factory, i int) (outcome, error) {
 		one := *o
 		one.factory = f
 		return one.replace(ctx, conn, manifests[i])
@@ -146,7 +146,7 @@ func (o *replaceOptions) put(ctx context.Context, conn *connection, m manifest.M
 	if o.dryRun != dryRunClient {
 		res, err := retry.Update(ctx, object, edit, options)
 		if err == nil && o.dryRun == dryRunServer {
-			err = o.checkUnstored(ctx, conn, object, before)
+			err = o.checkUnstored(ctx, object, before, res.Object)
 		}
 		return res, err
 	}

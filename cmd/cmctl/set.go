@@ -138,16 +138,7 @@ func (o *setOptions) run(ctx context.Context) error {
 			return withFields(doc, values)
 		}
 	}
-	_, err = w.apply(ctx, c)
-	return w.finish(asErrors(err)...)
-}
-
-// asErrors is a list of what may have gone wrong.
-func asErrors(err error) []error {
-	if err == nil {
-		return nil
-	}
-	return []error{err}
+	return w.one(ctx, "set", c)
 }
 
 // values are the fields to set, read once whatever happens later.

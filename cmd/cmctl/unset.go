@@ -76,7 +76,7 @@ func (o *unsetOptions) run(ctx context.Context) error {
 	for _, key := range o.keys {
 		gone[types.Field{Section: "data", Key: key}] = nil
 	}
-	_, err = w.apply(ctx, change{
+	return w.one(ctx, "unset", change{
 		name: o.name,
 		edit: func(ctx context.Context, fresh types.Document) (types.Document, error) {
 			if err := w.holds(ctx, fresh, conditions); err != nil {
@@ -87,5 +87,4 @@ func (o *unsetOptions) run(ctx context.Context) error {
 		word:     func(_, _ types.Document) string { return "unset" },
 		computed: len(conditions) > 0,
 	})
-	return w.finish(asErrors(err)...)
 }

@@ -115,11 +115,10 @@ func (o *updateOptions) run(ctx context.Context) error {
 	if o.key != "" {
 		edit = o.value
 	}
-	_, err = w.apply(ctx, change{
+	return w.one(ctx, "update", change{
 		name: o.name, edit: edit, checks: &o.checks, computed: true,
 		word: func(_, _ types.Document) string { return "updated" },
 	})
-	return w.finish(asErrors(err)...)
 }
 
 // value sends one value through the command.

@@ -322,7 +322,7 @@ func TestAStoredDryRunIsFound(t *testing.T) {
 				r.URL.RawQuery = q.Encode()
 				return false
 			}
-			if e := b.cmctl(args...); e.code != exitFailed || !strings.Contains(e.err, "STORED this change, as version 2") {
+			if e := b.cmctl(args...); e.code != exitFailed || !strings.Contains(e.err, "THE DRY RUN WAS STORED, as version 2") {
 				t.Errorf("with one that doesn't it ended with %d:\n%s", e.code, e.err)
 			}
 		})
