@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,7 +10,6 @@ import (
 
 	"example.com/cmctl/pkg/client"
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 )
 
 func newAuth(f *factory) *cobra.Command {
@@ -227,17 +225,8 @@ func (o *whoamiOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	switch o.output {
-	case "json":
-		enc := json.NewEncoder(o.Out)
-		enc.SetIndent("", "    ")
-		return enc.Encode(user)
-	case "yaml":
-		text, err := yaml.Marshal(user)
-		if err == nil {
-			_, err = o.Out.Write(text)
-		}
-		return err
+	if o.output != "" {
+		return printValue(o.Out, o.output, user)
 	}
 	w := tabwriter.NewWriter(o.Out, 0, 8, 3, ' ', 0)
 	fmt.Fprintf(w, "USERNAME\t%s\n", user.Username)

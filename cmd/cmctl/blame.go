@@ -46,14 +46,10 @@ that: "at or before". The same goes for what is older than the history.
   cmctl blame flags --lines app.yaml
   cmctl blame flags -o json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			names, err := parseNames(args)
-			if err != nil {
+			var err error
+			if o.name, err = oneName("blame", args); err != nil {
 				return err
 			}
-			if len(names) != 1 {
-				return usagef("blame takes one NAME")
-			}
-			o.name = names[0]
 			if err := o.complete(); err != nil {
 				return err
 			}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -10,17 +9,14 @@ import (
 	"example.com/cmctl/cmd/cmctl/internal/settings"
 	"example.com/cmctl/pkg/client"
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 )
 
-// oneName takes a command's one operand.
-func oneName(what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != 1 || args[0] == "" {
-			return usagef("%s takes one %s", cmd.Name(), what)
-		}
-		return nil
+// oneContext takes a command's one operand.
+func oneContext(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 || args[0] == "" {
+		return usagef("%s takes one NAME", cmd.Name())
 	}
+	return nil
 }
 
 type getContextsOptions struct {
@@ -123,16 +119,8 @@ func (o *getContextsOptions) print(all []contextInfo) error {
 			}
 		}
 		return nil
-	case "json":
-		enc := json.NewEncoder(o.Out)
-		enc.SetIndent("", "    ")
-		return enc.Encode(all)
-	case "yaml":
-		text, err := yaml.Marshal(all)
-		if err == nil {
-			_, err = o.Out.Write(text)
-		}
-		return err
+	case "json", "yaml":
+		return printValue(o.Out, o.output, all)
 	}
 	return printContexts(o.Out, all)
 }
@@ -183,7 +171,7 @@ so no cluster is written to just because kubectl was last used on it.`,
 		Example: `  cmctl config use-context lab
   cmctl config set-context prod --kubeconfig=$HOME/.kube/config --context=prod-eu
   cmctl config use-context prod`,
-		Args:              oneName("NAME"),
+		Args:              oneContext,
 		ValidArgsFunction: f.completeOwnContexts,
 		RunE:              func(_ *cobra.Command, args []string) error { return f.useContext(args[0]) },
 	}
@@ -267,7 +255,7 @@ func newDeleteContext(f *factory) *cobra.Command {
 If it is the current one, commands that name no server fail until another one is
 chosen: they don't go elsewhere by themselves.`,
 		Example:           `  cmctl config delete-context lab`,
-		Args:              oneName("NAME"),
+		Args:              oneContext,
 		ValidArgsFunction: f.completeOwnContexts,
 		RunE: func(_ *cobra.Command, args []string) error {
 			current := false

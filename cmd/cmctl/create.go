@@ -55,7 +55,7 @@ hold. One that exists is never touched: that is an error.`,
 	o.input.add(cmd.Flags())
 	o.from.add(cmd.Flags())
 	addDryRun(cmd.Flags(), &o.dryRun)
-	cmd.Flags().StringVarP(&o.output, "output", "o", "", "print the object: yaml, json or name")
+	addOutput(cmd.Flags(), &o.output)
 	cmd.Flags().BoolVar(&o.immutable, "immutable", false, "make it one that can't be changed")
 	cmd.Flags().BoolVar(&o.appendHash, "append-hash", false, "append a hash of the contents to the name, as kubectl does")
 	return cmd

@@ -53,7 +53,7 @@ a value with line breaks, or a binary one, can't be said in them.`,
 		},
 	}
 	o.selection.add(cmd.Flags())
-	cmd.Flags().BoolVar(&o.all, "all", false, "all of the namespace")
+	addAll(cmd.Flags(), &o.all)
 	cmd.Flags().StringVarP(&o.output, "output", "o", "yaml", "how to print: yaml, json or env")
 	return cmd
 }
@@ -107,11 +107,7 @@ func (o *exportOptions) write(found []types.Document) error {
 		found[i] = o.clean(d)
 	}
 	if o.output == "json" {
-		p, err := output.New("json", output.Options{})
-		if err != nil {
-			return err
-		}
-		return p.Print(o.Out, output.Objects{Items: found, List: len(found) > 1 || len(o.names) != 1})
+		return printObjects(o.Out, o.output, output.Objects{Items: found, List: len(found) > 1 || len(o.names) != 1})
 	}
 	var b bytes.Buffer
 	for i, d := range found {

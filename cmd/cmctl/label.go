@@ -7,11 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"example.com/cmctl/pkg/client"
 	"example.com/cmctl/pkg/types"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -64,8 +62,8 @@ value already is left as it is, and that is an error, unless --overwrite is give
 
 func (o *markOptions) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.overwrite, "overwrite", false, "let a value that is there be replaced by another")
-	flags.StringVarP(&o.selector, "selector", "l", "", "those whose labels match: tier=web,!old")
-	flags.BoolVar(&o.all, "all", false, "all ConfigMaps of the namespace")
+	addSelector(flags, &o.selector)
+	addAll(flags, &o.all)
 	flags.BoolVar(&o.list, "list", false, "show what there is, and change nothing")
 	o.add(flags)
 }
@@ -147,16 +145,18 @@ func (o *markOptions) validate(flags *pflag.FlagSet) error {
 	if ways != 1 {
 		return usagef("%s takes NAMEs, or -l, or --all", o.verb)
 	}
-	if _, err := labels.Parse(o.selector); err != nil {
-		return usagef("-l %q is no label selector: %v", o.selector, err)
+	if _, err := parseSelector(o.selector); err != nil {
+		return err
 	}
 	switch {
 	case o.list && len(o.values) > 0:
 		return usagef("--list changes nothing; leave it out to set or remove")
 	case !o.list && len(o.values) == 0:
 		return usagef("nothing to do: give KEY=VALUE, KEY- or --list")
-	case o.guard.given() && len(o.names) != 1:
-		return usagef("--resource-version and --uid are of one object; give one NAME with them")
+	case len(o.names) != 1:
+		if err := o.guard.onlyForOne(); err != nil {
+			return err
+		}
 	}
 	return o.writeFlags.validate(flags)
 }
@@ -192,23 +192,11 @@ func (o *markOptions) chosen(ctx context.Context, w *writer) (objects []marked, 
 		}
 		return objects, nil
 	}
-	found, err := o.selected(ctx, w)
+	found, err := o.matching(ctx, w.conn, o.selector)
 	for _, d := range found {
 		objects = append(objects, marked{d.Name(), d.UID()})
 	}
 	return objects, err
-}
-
-// selected lists what -l or --all mean.
-func (o *markOptions) selected(ctx context.Context, w *writer) ([]types.Document, error) {
-	list, err := w.conn.ConfigMaps(w.conn.namespace).List(ctx, client.ListOptions{LabelSelector: o.selector})
-	if err != nil {
-		return nil, err
-	}
-	if len(list.Items) == 0 {
-		o.note("No ConfigMaps found in namespace %q.", w.conn.namespace)
-	}
-	return list.Items, nil
 }
 
 // mark changes one object.
@@ -266,22 +254,13 @@ func (o *markOptions) word(_, _ types.Document) string {
 // show prints what there is of each object, a KEY=VALUE on a line.
 func (o *markOptions) show(ctx context.Context, w *writer) error {
 	if len(o.names) == 0 {
-		found, err := o.selected(ctx, w)
+		found, err := o.matching(ctx, w.conn, o.selector)
 		if err != nil {
 			return err
 		}
 		return o.printAll(found, true)
 	}
-	var found []types.Document
-	var errs []error
-	for _, name := range o.names {
-		doc, err := w.conn.ConfigMaps(w.conn.namespace).Get(ctx, name)
-		if err != nil {
-			errs = append(errs, w.conn.explain(w.conn.namespace, name, err))
-			continue
-		}
-		found = append(found, doc)
-	}
+	found, errs := readNamed(ctx, w.conn, o.names)
 	if err := o.printAll(found, len(o.names) > 1); err != nil {
 		errs = append(errs, err)
 	}

@@ -5,12 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strconv"
 	"strings"
 
-	"example.com/cmctl/cmd/cmctl/internal/manifest"
 	"example.com/cmctl/pkg/client"
 	"example.com/cmctl/pkg/retry"
 	"example.com/cmctl/pkg/types"
@@ -54,14 +51,10 @@ nothing says so.`,
     {"op":"replace","path":"/data/mode","value":"green"}]'
   cmctl patch flags --type=merge --patch-file=change.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			names, err := parseNames(args)
-			if err != nil {
+			var err error
+			if o.name, err = oneName("patch", args); err != nil {
 				return err
 			}
-			if len(names) != 1 {
-				return usagef("patch takes one NAME")
-			}
-			o.name = names[0]
 			if _, ok := patchKinds[o.kind]; !ok {
 				return usagef("--type takes strategic, merge or json, not %q; for an apply there is 'cmctl apply --server-side'", o.kind)
 			}
@@ -155,16 +148,11 @@ type patch struct {
 func (o *patchOptions) read() (*patch, error) {
 	text, source := []byte(o.text), "-p"
 	var err error
-	switch {
-	case o.file == "-":
-		source = "standard input"
-		text, err = io.ReadAll(o.In)
-	case o.file != "":
+	if o.file != "" {
 		source = o.file
-		text, err = os.ReadFile(o.file)
-	}
-	if err != nil {
-		return nil, manifest.FileError(source, err)
+		if text, err = o.readFileOrStdin(o.file); err != nil {
+			return nil, err
+		}
 	}
 	p, err := parsePatch(patchKinds[o.kind], text)
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 
 	"example.com/cmctl/cmd/cmctl/internal/output"
 	"example.com/cmctl/pkg/types"
+	"sigs.k8s.io/yaml"
 )
 
 func checkOutput(o string, allowed ...string) error {
@@ -38,6 +40,23 @@ func printObjects(w io.Writer, form string, o output.Objects) error {
 		return err
 	}
 	return p.Print(w, o)
+}
+
+// printValue writes what is no object, as yaml or json.
+func printValue(w io.Writer, form string, v any) error {
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "    ")
+	err := enc.Encode(v)
+	out := text.Bytes()
+	if err == nil && form == "yaml" {
+		out, err = yaml.JSONToYAML(out)
+	}
+	if err == nil {
+		_, err = w.Write(out)
+	}
+	return err
 }
 
 // quote shows a value on one line of a message, shortened if it is long.

@@ -13,11 +13,9 @@ import (
 
 type replaceOptions struct {
 	*factory
-	input  inputFlags
-	guard  guardFlags
-	force  bool
-	output string
-	dryRun string
+	writeFlags
+	input inputFlags
+	force bool
 }
 
 func newReplace(f *factory) *cobra.Command {
@@ -51,23 +49,15 @@ file, and is put back if the creation fails after all.`,
 			case !o.input.given():
 				return usagef("replace takes -f FILE")
 			}
-			if err := o.guard.validate(cmd.Flags()); err != nil {
-				return err
-			}
-			if err := validateDryRun(o.dryRun); err != nil {
-				return err
-			}
-			if err := checkOutput(o.output, "yaml", "json", "name"); err != nil {
+			if err := o.validate(cmd.Flags()); err != nil {
 				return err
 			}
 			return o.run(cmd.Context())
 		},
 	}
 	o.input.add(cmd.Flags())
-	o.guard.add(cmd.Flags())
-	addDryRun(cmd.Flags(), &o.dryRun)
+	o.add(cmd.Flags())
 	cmd.Flags().BoolVar(&o.force, "force", false, "delete the object and create it anew")
-	cmd.Flags().StringVarP(&o.output, "output", "o", "", "print the objects: yaml, json or name")
 	return cmd
 }
 
@@ -79,8 +69,10 @@ func (o *replaceOptions) run(ctx context.Context) error {
 	manifests, errs := o.input.read(o.factory, conn)
 	manifests, faults := withoutValues(manifests)
 	errs = append(errs, faults...)
-	if o.guard.given() && len(manifests) > 1 {
-		return usagef("--resource-version and --uid are conditions on one object, and there are %d manifests", len(manifests))
+	if len(manifests) > 1 {
+		if err := o.guard.onlyForOne(); err != nil {
+			return err
+		}
 	}
 	for _, m := range manifests {
 		if err := o.guard.clash(m.Where(), m.Document); err != nil {

@@ -3,10 +3,8 @@ package main
 import (
 	"context"
 
-	"example.com/cmctl/cmd/cmctl/internal/fromfiles"
 	"example.com/cmctl/pkg/types"
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 type unsetOptions struct {
@@ -36,7 +34,7 @@ error: what was asked for is so already.`,
 			return o.run(cmd.Context())
 		},
 	}
-	cmd.Flags().StringArrayVar(&o.conditions, "if", nil, "write only if `KEY=VALUE` is there; KEY: it has any value; '!KEY': it is absent; may be repeated")
+	addConditions(cmd.Flags(), &o.conditions)
 	addHelmForce(cmd.Flags(), &o.force)
 	o.add(cmd.Flags())
 	return cmd
@@ -55,8 +53,8 @@ func (o *unsetOptions) operands(args []string) error {
 		return err
 	}
 	for _, key := range args[1:] {
-		if len(validation.IsConfigMapKey(key)) > 0 {
-			return usagef("%q can't be a key: %s", key, fromfiles.BadKey(key))
+		if err := checkKey(key); err != nil {
+			return err
 		}
 	}
 	o.name, o.keys = names[0], args[1:]

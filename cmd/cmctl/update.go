@@ -9,12 +9,10 @@ import (
 	"slices"
 
 	"example.com/cmctl/cmd/cmctl/internal/filter"
-	"example.com/cmctl/cmd/cmctl/internal/fromfiles"
 	"example.com/cmctl/cmd/cmctl/internal/manifest"
 	"example.com/cmctl/pkg/retry"
 	"example.com/cmctl/pkg/types"
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 type updateOptions struct {
@@ -58,8 +56,10 @@ exit code 7.`,
 			default:
 				return usagef("--format takes yaml or json, not %q", o.format)
 			}
-			if cmd.Flags().Changed("key") && len(validation.IsConfigMapKey(o.key)) > 0 {
-				return usagef("%q can't be a key: %s", o.key, fromfiles.BadKey(o.key))
+			if cmd.Flags().Changed("key") {
+				if err := checkKey(o.key); err != nil {
+					return usagef("--key: %v", err)
+				}
 			}
 			if o.key != "" && cmd.Flags().Changed("format") {
 				return usagef("--key gives the command the bytes of a value; --format doesn't go with it")

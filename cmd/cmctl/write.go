@@ -23,7 +23,7 @@ type writeFlags struct {
 func (w *writeFlags) add(flags *pflag.FlagSet) {
 	w.guard.add(flags)
 	addDryRun(flags, &w.dryRun)
-	flags.StringVarP(&w.output, "output", "o", "", "print the object: yaml, json or name")
+	addOutput(flags, &w.output)
 }
 
 func (w *writeFlags) validate(flags *pflag.FlagSet) error {
@@ -34,6 +34,11 @@ func (w *writeFlags) validate(flags *pflag.FlagSet) error {
 		return err
 	}
 	return checkOutput(w.output, "yaml", "json", "name")
+}
+
+// addOutput adds -o of the verbs that print what they wrote.
+func addOutput(flags *pflag.FlagSet, output *string) {
+	flags.StringVarP(output, "output", "o", "", "print what was written: yaml, json or name")
 }
 
 // writer makes one verb's changes and tells what came of them.
@@ -241,9 +246,8 @@ type dispute struct {
 }
 
 func (w *writer) dispute(doc types.Document) *dispute {
-	object := w.conn.ConfigMaps(w.conn.namespace).Object(doc.Name()).Object()
 	return &dispute{
-		err:    &conflictError{object: object, server: w.conn.Target().String()},
+		err:    w.conn.conflict(w.conn.namespace, doc.Name(), "", ""),
 		doc:    doc,
 		fields: doc.Fields(),
 		find:   newOrigins(w.conn, doc),
