@@ -170,11 +170,3 @@ func (a *application) exactHint() string {
 	}
 	return " (--exact removes keys of data)"
 }
-
-func fieldNames(fields []types.Field) []string {
-	names := make([]string, len(fields))
-	for i, f := range fields {
-		names[i] = f.String()
-	}
-	return names
-}

@@ -138,15 +138,23 @@ func (o *copyOptions) destination(source *connection) (conn *connection, err err
 // owners would take the copy with them, and nobody would remove its finalizers.
 var tied = []string{"ownerReferences", "finalizers", "generateName"}
 
+// untie takes the tied fields out, and names those that were there.
+func untie(doc types.Document) (there []string) {
+	for _, field := range tied {
+		if _, ok := doc.Value("metadata", field); ok {
+			doc.SetMeta(field, nil)
+			there = append(there, field)
+		}
+	}
+	return there
+}
+
 // portable is an object as it can be made elsewhere.
 func (o *copyOptions) portable(original types.Document, namespace string) types.Document {
 	doc, _ := withoutRecord(original)
 	doc.DropServerFields()
-	for _, field := range tied {
-		if _, ok := doc.Value("metadata", field); ok {
-			o.note("metadata.%s is not copied: it is about the object itself", field)
-			doc.SetMeta(field, nil)
-		}
+	for _, field := range untie(doc) {
+		o.note("metadata.%s is left out: it is about the object itself", field)
 	}
 	doc.SetMeta("name", o.to)
 	doc.SetMeta("namespace", namespace)

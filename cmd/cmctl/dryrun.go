@@ -67,7 +67,7 @@ func (f *factory) checkUnstored(ctx context.Context, object retry.Target[types.D
 	if stored := answer.ResourceVersion(); stored != "" && stored != was {
 		return fmt.Errorf("THE DRY RUN WAS STORED, as version %s; before it the version was %s: this server doesn't know dry runs", stored, was)
 	}
-	now, err := retry.Read(ctx, object, f.retryOptions(f.progress(object)))
+	now, err := f.readOne(ctx, object)
 	switch {
 	case err != nil && !apierrors.IsNotFound(err):
 		return fmt.Errorf("whether the dry run stored nothing can't be looked up: %w", err)

@@ -80,7 +80,7 @@ func (o *editOptions) recovered(ctx context.Context, conn *connection, d *draft.
 		from.Format = "json"
 	}
 	maps := conn.ConfigMaps(from.Namespace)
-	live, err := retry.Read(ctx, maps.Object(from.Name), o.retryOptions(o.progress(maps.Object(from.Name))))
+	live, err := o.readOne(ctx, maps.Object(from.Name))
 	switch {
 	case err != nil:
 		return from, conn.explain(from.Namespace, from.Name, err)

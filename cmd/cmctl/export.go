@@ -131,11 +131,8 @@ func (o *exportOptions) clean(d types.Document) types.Document {
 	if !o.allNamespaces {
 		d.SetMeta("namespace", nil)
 	}
-	for _, field := range []string{"ownerReferences", "finalizers"} {
-		if _, ok := d.Value("metadata", field); ok {
-			d.SetMeta(field, nil)
-			o.note("configmap/%s: metadata.%s is left out: it belongs to the place that the object comes from", d.Name(), field)
-		}
+	for _, field := range untie(d) {
+		o.note("configmap/%s: metadata.%s is left out: it is about the object itself", d.Name(), field)
 	}
 	return d
 }
@@ -151,7 +148,7 @@ func (o *exportOptions) asEnv(d types.Document) ([]byte, error) {
 			errs = append(errs, fmt.Errorf("key %q %w; an env file can't say that: export it as yaml, or alone with 'cmctl get %s --key %s'", key, err, d.Name(), key))
 			continue
 		}
-		if !isEnvName(key) {
+		if !variableName.MatchString(key) {
 			o.note("key %q can't be the name of an environment variable; shells and kubectl may refuse the line", key)
 		}
 		fmt.Fprintf(&b, "%s=%s\n", key, value)
@@ -173,15 +170,4 @@ func envValue(v any) (string, error) {
 		return "", errors.New("begins with a quote that has no second one, which is refused as the beginning of several lines")
 	}
 	return text, nil
-}
-
-// isEnvName tells whether shells take a key for the name of a variable.
-func isEnvName(key string) bool {
-	for i, r := range key {
-		letter := r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
-		if !letter && (i == 0 || r < '0' || r > '9') {
-			return false
-		}
-	}
-	return key != ""
 }

@@ -71,7 +71,7 @@ nothing says so.`,
 	cmd.Flags().StringVar(&o.file, "patch-file", "", "`FILE` with the patch, - for stdin")
 	cmd.Flags().StringVar(&o.kind, "type", "strategic", "type of the patch: strategic, merge or json")
 	cmd.Flags().BoolVar(&o.exitCode, "exit-code", false, "exit with 1 if the patch changes nothing")
-	addHelmForce(cmd.Flags(), &o.force)
+	addHelmForce(cmd.Flags(), &o.helm)
 	o.add(cmd.Flags())
 	return cmd
 }
@@ -106,7 +106,7 @@ func (o *patchOptions) run(ctx context.Context) error {
 				return nil, w.testFailed(o.name, err)
 			case o.dryRun == dryRunClient:
 				return next, err
-			case err == nil && !o.force:
+			case err == nil && !o.helm:
 				return fresh, leavesHelms(fresh, types.Diff(fresh, next))
 			}
 			return fresh, nil // the server has its own words for what is wrong

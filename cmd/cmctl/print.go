@@ -59,6 +59,15 @@ func printValue(w io.Writer, form string, v any) error {
 	return err
 }
 
+// fieldNames are fields as messages show them.
+func fieldNames(fields []types.Field) []string {
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		names[i] = f.String()
+	}
+	return names
+}
+
 // quote shows a value on one line of a message, shortened if it is long.
 func quote(v any) string {
 	const limit = 60

@@ -55,7 +55,7 @@ write is made only while the condition holds, as a lock or a hand-over needs it.
 	addConditions(cmd.Flags(), &o.conditions)
 	cmd.Flags().BoolVar(&o.create, "create", false, "make the object if there is none of this name")
 	o.checks.addFlag(cmd.Flags())
-	addHelmForce(cmd.Flags(), &o.force)
+	addHelmForce(cmd.Flags(), &o.helm)
 	o.add(cmd.Flags())
 	return cmd
 }

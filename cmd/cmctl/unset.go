@@ -35,7 +35,7 @@ error: what was asked for is so already.`,
 		},
 	}
 	addConditions(cmd.Flags(), &o.conditions)
-	addHelmForce(cmd.Flags(), &o.force)
+	addHelmForce(cmd.Flags(), &o.helm)
 	o.add(cmd.Flags())
 	return cmd
 }

@@ -73,7 +73,7 @@ exit code 7.`,
 	cmd.Flags().StringVar(&o.format, "format", "", "what the command gets: yaml or json (default yaml, and json for jq)")
 	cmd.Flags().StringVar(&o.key, "key", "", "give the command the value of this `KEY` alone")
 	o.checks.addFlag(cmd.Flags())
-	addHelmForce(cmd.Flags(), &o.force)
+	addHelmForce(cmd.Flags(), &o.helm)
 	o.add(cmd.Flags())
 	return cmd
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"example.com/cmctl/pkg/retry"
 	"example.com/cmctl/pkg/types"
@@ -17,7 +18,7 @@ type writeFlags struct {
 	guard  guardFlags
 	dryRun string
 	output string
-	force  bool // write the data of Helm's release records too
+	helm   bool // write the data of Helm's release records too: --force
 }
 
 func (w *writeFlags) add(flags *pflag.FlagSet) {
@@ -116,7 +117,7 @@ func (w *writer) apply(ctx context.Context, c change) (outcome, error) {
 	if c.target == nil {
 		c.target = object
 	}
-	a := &attempt{change: c, f: w.factory, force: w.force}
+	a := &attempt{change: c, f: w.factory, force: w.helm}
 	res, err := w.send(ctx, c, a)
 	switch {
 	case w.landedAndGone(err):
@@ -219,6 +220,19 @@ func (w *writer) verify(ctx context.Context, a *attempt, got types.Document) err
 		return stored(got, a.on, types.Diff(a.on, a.next))
 	}
 	return nil
+}
+
+// stored checks that the server kept what it was sent: one that doesn't know a
+// field drops it and reports a success.
+func stored(got, sentOn types.Document, changes []types.Change) error {
+	if len(changes) == 0 || got.ResourceVersion() != sentOn.ResourceVersion() {
+		return nil
+	}
+	fields := make([]types.Field, len(changes))
+	for i, c := range changes {
+		fields[i] = c.Field
+	}
+	return fmt.Errorf("the server accepted the write and stored nothing of it (%s): it doesn't keep these fields", strings.Join(fieldNames(fields), ", "))
 }
 
 // explain adds to a failed change its object, and the way out where there is
