@@ -2,10 +2,8 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"strings"
-	"text/tabwriter"
 
+	"example.com/cmctl/cmd/cmctl/internal/output"
 	"example.com/cmctl/cmd/cmctl/internal/settings"
 	"example.com/cmctl/pkg/client"
 	"github.com/spf13/cobra"
@@ -122,20 +120,15 @@ func (o *getContextsOptions) print(all []contextInfo) error {
 	case "json", "yaml":
 		return printValue(o.Out, o.output, all)
 	}
-	return printContexts(o.Out, all)
-}
-
-func printContexts(out io.Writer, all []contextInfo) error {
-	w := tabwriter.NewWriter(out, 0, 8, 3, ' ', 0)
-	fmt.Fprintln(w, "CURRENT\tNAME\tSERVER\tNAMESPACE\tFROM")
+	laid := output.Table{Header: []string{"CURRENT", "NAME", "SERVER", "NAMESPACE", "FROM"}, Colors: o.colors(o.Out)}
 	for _, c := range all {
 		mark := ""
 		if c.Current {
 			mark = "*"
 		}
-		fmt.Fprintln(w, strings.Join([]string{mark, c.Name, c.Server, c.Namespace, c.From}, "\t"))
+		laid.Rows = append(laid.Rows, []string{mark, c.Name, c.Server, c.Namespace, c.From})
 	}
-	return w.Flush()
+	return laid.Print(o.Out)
 }
 
 func newCurrentContext(f *factory) *cobra.Command {
