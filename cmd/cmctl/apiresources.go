@@ -2,11 +2,11 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
-	"text/tabwriter"
 
+	"example.com/cmctl/cmd/cmctl/internal/output"
 	"example.com/cmctl/pkg/client"
 	"github.com/spf13/cobra"
 )
@@ -86,18 +86,18 @@ func (o *apiResourcesOptions) print(all []client.Resource) error {
 		}
 		return nil
 	}
-	w := tabwriter.NewWriter(o.Out, 0, 8, 3, ' ', 0)
-	row := func(wide string, columns ...string) {
+	row := func(wide string, columns ...string) []string {
 		if o.output == "wide" {
 			columns = append(columns, wide)
 		}
-		fmt.Fprintln(w, strings.Join(columns, "\t"))
+		return columns
 	}
-	if !o.noHeaders {
-		row("VERBS", "NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND")
+	laid := output.Table{
+		Header:    row("VERBS", "NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND"),
+		NoHeaders: o.noHeaders, Colors: o.colors(o.Out),
 	}
 	for _, r := range all {
-		row(strings.Join(r.Verbs, ","), r.Name, strings.Join(r.ShortNames, ","), r.APIVersion, fmt.Sprint(r.Namespaced), r.Kind)
+		laid.Rows = append(laid.Rows, row(strings.Join(r.Verbs, ","), r.Name, strings.Join(r.ShortNames, ","), r.APIVersion, strconv.FormatBool(r.Namespaced), r.Kind))
 	}
-	return w.Flush()
+	return laid.Print(o.Out)
 }

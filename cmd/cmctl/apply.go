@@ -15,9 +15,7 @@ type applyOptions struct {
 	*factory
 	applyFlags
 	sourceFlags
-	guard        guardFlags
-	output       string
-	dryRun       string
+	writeFlags
 	allOrNothing bool
 }
 
@@ -64,10 +62,8 @@ members that are no longer given.`,
 	flags := cmd.Flags()
 	o.sourceFlags.add(flags)
 	o.applyFlags.add(flags)
-	o.guard.add(flags)
+	o.writeFlags.add(flags)
 	flags.BoolVar(&o.allOrNothing, "all-or-nothing", false, "write nothing if any of the manifests can't be applied")
-	addDryRun(flags, &o.dryRun)
-	flags.StringVarP(&o.output, "output", "o", "", "print the objects: yaml, json or name")
 	return cmd
 }
 
@@ -75,12 +71,10 @@ func (o *applyOptions) validate(cmd *cobra.Command) error {
 	if o.prune && !o.input.given() {
 		return usagef("--prune deletes what the manifests of -f no longer give")
 	}
-	for _, err := range []error{o.applyFlags.validate(), o.guard.validate(cmd.Flags()), validateDryRun(o.dryRun)} {
-		if err != nil {
-			return err
-		}
+	if err := o.applyFlags.validate(); err != nil {
+		return err
 	}
-	return checkOutput(o.output, "yaml", "json", "name")
+	return o.writeFlags.validate(cmd.Flags())
 }
 
 func (o *applyOptions) run(ctx context.Context) error {
@@ -102,7 +96,7 @@ func (o *applyOptions) run(ctx context.Context) error {
 		}
 	}
 	seen := foresee(ctx, conn, manifests)
-	failed := o.inOrder(ctx, "apply", o.output, len(manifests), func(ctx context.Context, f *factory, i int) (outcome, error) {
+	failed := o.inOrder(ctx, "apply", results{form: o.output}, len(manifests), func(ctx context.Context, f *factory, i int) (outcome, error) {
 		return o.apply(ctx, f, conn, set, seen, manifests[i])
 	})
 	errs = append(errs, failed...)
@@ -115,11 +109,10 @@ func (o *applyOptions) run(ctx context.Context) error {
 // checkGuard refuses a condition that the manifests contradict, or that can't
 // hold for all of them.
 func (o *applyOptions) checkGuard(manifests []manifest.Manifest, faults int) error {
-	if !o.guard.given() {
-		return nil
-	}
 	if len(manifests)+faults > 1 {
-		return usagef("--resource-version and --uid are of one object, and several are given")
+		if err := o.guard.onlyForOne(); err != nil {
+			return err
+		}
 	}
 	for _, m := range manifests {
 		if err := o.guard.clash(m.Where(), m.Document); err != nil {

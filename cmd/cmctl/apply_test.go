@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,40 +14,6 @@ import (
 	"sync/atomic"
 	"testing"
 )
-
-// between serves a cmserver through a handler that may do something first; it
-// returns the address.
-func between(t *testing.T, before func(w http.ResponseWriter, r *http.Request) (done bool)) string {
-	t.Helper()
-	backend, stop, err := serve()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(stop)
-	to, err := url.Parse(backend)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := httputil.NewSingleHostReverseProxy(to)
-	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !before(w, r) {
-			proxy.ServeHTTP(w, r)
-		}
-	}))
-	t.Cleanup(front.Close)
-	t.Setenv("HOME", t.TempDir())
-	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
-	t.Setenv("CMCTL_SERVER", front.URL)
-	return front.URL
-}
-
-// cmctl runs one command line.
-func cmctl(t *testing.T, args ...string) (code int, out, errs string) {
-	t.Helper()
-	var o, e bytes.Buffer
-	code = run(t.Context(), args, streams{In: strings.NewReader(""), Out: &o, Err: &e}, nil)
-	return code, o.String(), e.String()
-}
 
 // manifestFile writes a manifest of "app" with that data.
 func manifestFile(t *testing.T, data string) string {
@@ -160,7 +125,7 @@ func TestADryRunThatIsStoredIsShouted(t *testing.T) {
 	if code, _, errs := cmctl(t, "apply", "-f", manifestFile(t, `{a: "1"}`)); code != 0 {
 		t.Fatal(errs)
 	}
-	if code, _, errs := cmctl(t, "apply", "-f", manifestFile(t, `{a: "2"}`), "--dry-run=server"); code != 1 || !strings.Contains(errs, "THE DRY RUN MAY HAVE BEEN STORED") {
+	if code, _, errs := cmctl(t, "apply", "-f", manifestFile(t, `{a: "2"}`), "--dry-run=server"); code != 1 || !strings.Contains(errs, "THE DRY RUN WAS STORED") {
 		t.Errorf("it ended with %d:\n%s", code, errs)
 	}
 	deaf = false

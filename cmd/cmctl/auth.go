@@ -2,16 +2,14 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
+	"example.com/cmctl/cmd/cmctl/internal/output"
 	"example.com/cmctl/pkg/client"
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 )
 
 func newAuth(f *factory) *cobra.Command {
@@ -179,16 +177,15 @@ func (o *canIOptions) listRules(ctx context.Context, conn *connection) error {
 	if o.quiet {
 		return nil
 	}
-	w := tabwriter.NewWriter(o.Out, 0, 8, 3, ' ', 0)
-	fmt.Fprintln(w, "VERBS\tNAMES")
+	laid := output.Table{Header: []string{"VERBS", "NAMES"}, Colors: o.colors(o.Out)}
 	for _, r := range rules {
 		names := "all"
 		if len(r.Names) > 0 {
 			names = strings.Join(r.Names, ",")
 		}
-		fmt.Fprintf(w, "%s\t%s\n", strings.Join(r.Verbs, ","), names)
+		laid.Rows = append(laid.Rows, []string{strings.Join(r.Verbs, ","), names})
 	}
-	return w.Flush()
+	return laid.Print(o.Out)
 }
 
 type whoamiOptions struct {
@@ -227,25 +224,15 @@ func (o *whoamiOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	switch o.output {
-	case "json":
-		enc := json.NewEncoder(o.Out)
-		enc.SetIndent("", "    ")
-		return enc.Encode(user)
-	case "yaml":
-		text, err := yaml.Marshal(user)
-		if err == nil {
-			_, err = o.Out.Write(text)
-		}
-		return err
+	if o.output != "" {
+		return printValue(o.Out, o.output, user)
 	}
-	w := tabwriter.NewWriter(o.Out, 0, 8, 3, ' ', 0)
-	fmt.Fprintf(w, "USERNAME\t%s\n", user.Username)
+	laid := output.Table{NoHeaders: true, Rows: [][]string{{"USERNAME", user.Username}}}
 	if user.UID != "" {
-		fmt.Fprintf(w, "UID\t%s\n", user.UID)
+		laid.Rows = append(laid.Rows, []string{"UID", user.UID})
 	}
 	if len(user.Groups) > 0 {
-		fmt.Fprintf(w, "GROUPS\t%s\n", strings.Join(user.Groups, ","))
+		laid.Rows = append(laid.Rows, []string{"GROUPS", strings.Join(user.Groups, ",")})
 	}
-	return w.Flush()
+	return laid.Print(o.Out)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,14 +46,10 @@ that: "at or before". The same goes for what is older than the history.
   cmctl blame flags --lines app.yaml
   cmctl blame flags -o json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			names, err := parseNames(args)
-			if err != nil {
+			var err error
+			if o.name, err = oneName("blame", args); err != nil {
 				return err
 			}
-			if len(names) != 1 {
-				return usagef("blame takes one NAME")
-			}
-			o.name = names[0]
 			if err := o.complete(); err != nil {
 				return err
 			}
@@ -219,18 +216,14 @@ func (o *blameOptions) printLines(live types.Document, lines []blame.Line) error
 
 // cellsOf is an origin as the tables show it: tool, user, time and version.
 func cellsOf(o blame.Origin) []string {
-	cell := func(text string) string {
-		if text == "" {
-			return "-"
-		}
-		return text
-	}
+	cell := func(text string) string { return cmp.Or(text, "-") }
 	when := "not recorded"
-	if !o.Time.IsZero() {
+	switch {
+	case o.Time.IsZero():
+	case o.Exact:
 		when = o.Time.UTC().Format(time.RFC3339)
-		if !o.Exact {
-			when = "at or before " + when
-		}
+	default:
+		when = atOrBefore(o.Time)
 	}
 	return []string{cell(o.Manager), cell(o.User), when, cell(o.Version)}
 }

@@ -34,9 +34,8 @@ func TestUsageLinesAreCompleted(t *testing.T) {
 	defer stop()
 	surroundings{env: map[string]string{"CMCTL_SERVER": url}}.enter(t)
 	for _, name := range []string{"flags", "limits"} {
-		var errs bytes.Buffer
-		if code := run(t.Context(), []string{"create", name, "--from-literal=mode=x", "--from-literal=rollout=1"}, streams{Out: &errs, Err: &errs}, nil); code != 0 {
-			t.Fatal(errs.String())
+		if code, _, errs := cmctl(t, "create", name, "--from-literal=mode=x", "--from-literal=rollout=1"); code != 0 {
+			t.Fatal(errs)
 		}
 	}
 	const names, keys, nothing, files = "flags limits", "mode rollout", "", ":0"

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -122,10 +121,7 @@ func (o *configViewOptions) run() error {
 		if err := yaml.Unmarshal(text, &content); err != nil {
 			return err
 		}
-		enc := json.NewEncoder(o.Out)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "    ")
-		return enc.Encode(content)
+		return printValue(o.Out, o.output, content)
 	}
 	_, err = o.Out.Write(text)
 	return err

@@ -17,6 +17,11 @@ type conflictError struct {
 	fields []fieldConflict
 }
 
+// conflict is one about an object; fields may be added to it.
+func (c *connection) conflict(namespace, name, what, next string) *conflictError {
+	return &conflictError{object: c.ConfigMaps(namespace).Object(name).Object(), server: c.Target().String(), what: what, next: next}
+}
+
 // fieldConflict is a field, or a place in its value, with what the sides made
 // of it.
 type fieldConflict struct {

@@ -79,7 +79,7 @@ func (o *copyOptions) run(ctx context.Context) error {
 		return err
 	}
 	w := o.writerOn(conn, o.writeFlags)
-	w.force = o.overwrite // a record's copy is one that Helm can read
+	w.helm = o.overwrite // a record's copy is one that Helm can read
 	object := source.ConfigMaps(source.namespace).Object(o.from)
 	original, err := retry.Read(ctx, object, o.persistent(o.progress(object)))
 	if err != nil {
@@ -87,10 +87,10 @@ func (o *copyOptions) run(ctx context.Context) error {
 	}
 	doc := o.portable(original, w.conn.namespace)
 	if !o.overwrite {
-		return w.finish(asErrors(o.create(ctx, w, doc))...)
+		return w.ending(ctx, "copy", func() (outcome, error) { return o.create(ctx, w, doc) })
 	}
 	created := false
-	_, err = w.apply(ctx, change{
+	return w.one(ctx, "copy", change{
 		name: o.to,
 		edit: func(_ context.Context, fresh types.Document) (types.Document, error) {
 			created = false
@@ -108,7 +108,6 @@ func (o *copyOptions) run(ctx context.Context) error {
 			return "overwritten"
 		},
 	})
-	return w.finish(asErrors(err)...)
 }
 
 // destination is where the copy goes: a connection of its own, on which a dry run
@@ -139,15 +138,23 @@ func (o *copyOptions) destination(source *connection) (conn *connection, err err
 // owners would take the copy with them, and nobody would remove its finalizers.
 var tied = []string{"ownerReferences", "finalizers", "generateName"}
 
+// untie takes the tied fields out, and names those that were there.
+func untie(doc types.Document) (there []string) {
+	for _, field := range tied {
+		if _, ok := doc.Value("metadata", field); ok {
+			doc.SetMeta(field, nil)
+			there = append(there, field)
+		}
+	}
+	return there
+}
+
 // portable is an object as it can be made elsewhere.
 func (o *copyOptions) portable(original types.Document, namespace string) types.Document {
 	doc, _ := withoutRecord(original)
 	doc.DropServerFields()
-	for _, field := range tied {
-		if _, ok := doc.Value("metadata", field); ok {
-			o.note("metadata.%s is not copied: it is about the object itself", field)
-			doc.SetMeta(field, nil)
-		}
+	for _, field := range untie(doc) {
+		o.note("metadata.%s is left out: it is about the object itself", field)
 	}
 	doc.SetMeta("name", o.to)
 	doc.SetMeta("namespace", namespace)
@@ -155,9 +162,9 @@ func (o *copyOptions) portable(original types.Document, namespace string) types.
 }
 
 // create makes the copy where nothing of its name is.
-func (o *copyOptions) create(ctx context.Context, w *writer, doc types.Document) error {
+func (o *copyOptions) create(ctx context.Context, w *writer, doc types.Document) (outcome, error) {
 	if o.dryRun == dryRunClient {
-		return w.tell(o.to, "created", doc)
+		return w.told(o.to, "created", doc)
 	}
 	object := w.conn.ConfigMaps(w.conn.namespace).Object(o.to)
 	same := func(found types.Document) bool { return contains(found, doc) }
@@ -165,10 +172,13 @@ func (o *copyOptions) create(ctx context.Context, w *writer, doc types.Document)
 	if apierrors.IsAlreadyExists(err) && !unknownOutcome(err) {
 		err = &hintedError{err, fmt.Sprintf("look at it with 'cmctl get %s -o yaml%s'; --overwrite makes it equal to the copied one", o.to, w.conn.where)}
 	}
-	if err != nil && !o.landedAndGone(err) {
-		return w.conn.explain(w.conn.namespace, o.to, err)
+	if err == nil && o.dryRun == dryRunServer {
+		err = o.checkUnstored(ctx, object, nil, res.Object)
 	}
-	return w.tell(o.to, "created", res.Object)
+	if err != nil && !o.landedAndGone(err) {
+		return outcome{}, w.conn.explain(w.conn.namespace, o.to, err)
+	}
+	return w.told(o.to, "created", res.Object)
 }
 
 // becomes is an object with the content of another. Its own ties stay.

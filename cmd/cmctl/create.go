@@ -55,7 +55,7 @@ hold. One that exists is never touched: that is an error.`,
 	o.input.add(cmd.Flags())
 	o.from.add(cmd.Flags())
 	addDryRun(cmd.Flags(), &o.dryRun)
-	cmd.Flags().StringVarP(&o.output, "output", "o", "", "print the object: yaml, json or name")
+	addOutput(cmd.Flags(), &o.output)
 	cmd.Flags().BoolVar(&o.immutable, "immutable", false, "make it one that can't be changed")
 	cmd.Flags().BoolVar(&o.appendHash, "append-hash", false, "append a hash of the contents to the name, as kubectl does")
 	return cmd
@@ -80,7 +80,7 @@ func (o *createOptions) run(ctx context.Context) error {
 		return err
 	}
 	docs, errs := o.documents(conn)
-	failed := o.inOrder(ctx, "create", o.output, len(docs), func(ctx context.Context, f *factory, i int) (outcome, error) {
+	failed := o.inOrder(ctx, "create", results{form: o.output}, len(docs), func(ctx context.Context, f *factory, i int) (outcome, error) {
 		one := *o
 		one.factory = f
 		return one.create(ctx, conn, docs[i])
@@ -159,7 +159,7 @@ func (o *createOptions) send(ctx context.Context, conn *connection, doc types.Do
 	case o.landedAndGone(err):
 		return nil, nil
 	case err == nil && o.dryRun == dryRunServer:
-		err = o.checkUnstored(ctx, conn, object, nil)
+		err = o.checkUnstored(ctx, object, nil, res.Object)
 	}
 	return res.Object, err
 }

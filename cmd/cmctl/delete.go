@@ -17,17 +17,15 @@ import (
 
 type deleteOptions struct {
 	*factory
+	writeFlags
 	names          []string
 	input          inputFlags
-	guard          guardFlags
 	selector       string
 	matches        labels.Selector // what selector says
 	all            bool
 	ignoreNotFound bool
 	wait           bool
 	timeout        time.Duration
-	output         string
-	dryRun         string
 }
 
 func newDelete(f *factory) *cobra.Command {
@@ -65,14 +63,12 @@ waits for that.`,
 	}
 	flags := cmd.Flags()
 	o.input.add(flags)
-	o.guard.add(flags)
-	addDryRun(flags, &o.dryRun)
-	flags.StringVarP(&o.selector, "selector", "l", "", "delete those whose labels match: tier=web,!old")
-	flags.BoolVar(&o.all, "all", false, "delete all in the namespace")
+	o.writeFlags.add(flags)
+	addSelector(flags, &o.selector)
+	addAll(flags, &o.all)
 	flags.BoolVar(&o.ignoreNotFound, "ignore-not-found", false, "what isn't there counts as deleted")
 	flags.BoolVar(&o.wait, "wait", false, "return when the objects are gone, finalizers included")
 	flags.DurationVar(&o.timeout, "timeout", 0, "with --wait: how long to wait for each object (default without end)")
-	flags.StringVarP(&o.output, "output", "o", "", "print the objects that were deleted: yaml, json or name")
 	return cmd
 }
 
@@ -91,21 +87,18 @@ func (o *deleteOptions) validate(cmd *cobra.Command) (err error) {
 		return usagef("give one of NAMEs, -f, -l and --all, for they choose in different ways")
 	case bySelector && strings.TrimSpace(o.selector) == "":
 		return usagef("-l needs a selector; --all deletes all in the namespace")
-	case o.guard.given() && len(o.names) != 1 && !o.input.given():
-		return usagef("--resource-version and --uid are conditions on one object; give its NAME")
 	case o.timeout < 0 || o.timeout > 0 && !o.wait:
 		return usagef("--timeout bounds --wait, and is above 0")
 	}
-	if o.matches, err = labels.Parse(o.selector); err != nil {
-		return usagef("-l %q is no label selector: %v", o.selector, err)
+	if len(o.names) != 1 && !o.input.given() {
+		if err := o.guard.onlyForOne(); err != nil {
+			return err
+		}
 	}
-	if err := o.guard.validate(cmd.Flags()); err != nil {
+	if o.matches, err = parseSelector(o.selector); err != nil {
 		return err
 	}
-	if err := validateDryRun(o.dryRun); err != nil {
-		return err
-	}
-	return checkOutput(o.output, "yaml", "json", "name")
+	return o.writeFlags.validate(cmd.Flags())
 }
 
 func (o *deleteOptions) run(ctx context.Context) error {
@@ -114,7 +107,7 @@ func (o *deleteOptions) run(ctx context.Context) error {
 		return err
 	}
 	doomed, errs := o.doomed(ctx, conn)
-	failed := o.inOrder(ctx, "delete", o.output, len(doomed), func(ctx context.Context, f *factory, i int) (outcome, error) {
+	failed := o.inOrder(ctx, "delete", results{form: o.output, list: o.all || o.selector != ""}, len(doomed), func(ctx context.Context, f *factory, i int) (outcome, error) {
 		one := *o
 		one.factory = f
 		return one.delete(ctx, conn, doomed[i])
@@ -143,24 +136,23 @@ func (o *deleteOptions) doomed(ctx context.Context, conn *connection) (chosen []
 	case o.input.given():
 		return o.inManifests(conn)
 	}
-	list, err := conn.ConfigMaps(conn.namespace).List(ctx, client.ListOptions{LabelSelector: o.selector})
+	found, err := o.matching(ctx, conn, o.selector)
 	if err != nil {
 		return nil, []error{err}
 	}
-	for _, d := range list.Items {
+	for _, d := range found {
 		want := retry.Version{UID: d.UID(), ResourceVersion: d.ResourceVersion()}
 		chosen = append(chosen, doomed{namespace: d.Namespace(), name: d.Name(), want: want, listed: true})
-	}
-	if len(chosen) == 0 {
-		o.note("No ConfigMaps to delete in namespace %q.", conn.namespace)
 	}
 	return chosen, nil
 }
 
 func (o *deleteOptions) inManifests(conn *connection) (chosen []doomed, errs []error) {
 	manifests, errs := o.input.read(o.factory, conn)
-	if o.guard.given() && len(manifests) > 1 {
-		return nil, append(errs, usagef("--resource-version and --uid are conditions on one object, and there are %d manifests", len(manifests)))
+	if len(manifests) > 1 {
+		if err := o.guard.onlyForOne(); err != nil {
+			return nil, append(errs, err)
+		}
 	}
 	for _, m := range manifests {
 		if err := o.guard.clash(m.Where(), m.Document); err != nil {
@@ -214,7 +206,7 @@ func (o *deleteOptions) send(ctx context.Context, conn *connection, d doomed) (t
 		}
 		res, err := retry.Delete(ctx, object, d.want, options)
 		if err == nil && o.dryRun == dryRunServer {
-			err = o.checkUnstored(ctx, conn, object, res.Object)
+			err = o.checkUnstored(ctx, object, res.Object, nil)
 		}
 		if err == nil {
 			return res.Object, nil

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"example.com/cmctl/cmd/cmctl/internal/managed"
 	"example.com/cmctl/cmd/cmctl/internal/output"
 	"example.com/cmctl/pkg/types"
 	"github.com/spf13/cobra"
@@ -116,7 +117,10 @@ func (d description) heading(w io.Writer, text, line string) {
 // left out.
 func (d description) entries(between string, path ...string) string {
 	entries := textsAt(d.doc, path...)
-	delete(entries, types.LastApplied)
+	maps.DeleteFunc(entries, func(key, _ string) bool {
+		f := annotation(key)
+		return strings.Join(path, ".") == f.Section && f.Bookkeeping()
+	})
 	if len(entries) == 0 {
 		return "<none>"
 	}
@@ -140,21 +144,14 @@ func (d description) since(field string) string {
 
 // lastWrite is the newest entry of managedFields.
 func (d description) lastWrite() string {
-	at, _ := d.doc.Value("metadata", "managedFields")
-	entries, _ := at.([]any)
-	manager, when := "", ""
-	for _, e := range entries {
-		entry, _ := e.(map[string]any)
-		name, _ := entry["manager"].(string)
-		// RFC 3339 in UTC sorts by time.
-		if t, _ := entry["time"].(string); t >= when {
-			manager, when = name, t
-		}
-	}
-	if manager == "" {
+	manager, at := managed.LastOfAll(d.doc)
+	switch {
+	case manager == "":
 		return "by whom is not recorded"
+	case at.IsZero():
+		return "by " + output.Visible(manager, "")
 	}
-	return fmt.Sprintf("%s by %s", when, output.Visible(manager, ""))
+	return fmt.Sprintf("%s by %s", at.UTC().Format(time.RFC3339), output.Visible(manager, ""))
 }
 
 func (d description) immutable() string {

@@ -101,7 +101,7 @@ func (o *diffOptions) compare(ctx context.Context) (errs []error, differs bool) 
 		}
 	}
 	verbs := make([]string, len(manifests))
-	failed := o.inOrder(ctx, "diff", "", len(manifests), func(ctx context.Context, f *factory, i int) (outcome, error) {
+	failed := o.inOrder(ctx, "diff", results{}, len(manifests), func(ctx context.Context, f *factory, i int) (outcome, error) {
 		var err error
 		verbs[i], err = o.object(ctx, f, conn, set, manifests[i])
 		return outcome{verb: verbs[i]}, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"example.com/cmctl/pkg/client"
 	"example.com/cmctl/pkg/retry"
 	"example.com/cmctl/pkg/types"
 	"github.com/spf13/pflag"
@@ -58,19 +57,27 @@ func (f *factory) tellResult(output, dryRun, object, verb string) error {
 	return nil
 }
 
-// checkUnstored looks whether a dry run of the server's changed the object after
-// all: there are servers, and proxies, that pass over what they don't know.
-// before is the object as it was, nil if there was none.
-func (f *factory) checkUnstored(ctx context.Context, conn *connection, object *client.Object, before types.Document) error {
-	now, err := retry.Read(ctx, object, f.retryOptions(f.progress(object)))
-	if apierrors.IsNotFound(err) {
-		now, err = nil, nil
+// checkUnstored finds out whether a dry run of the server's changed the object after
+// all: there are servers, and proxies, that pass over what they don't know. before is
+// the object as it was, nil if there was none; answer is what the server said that it
+// would be, nil of a deletion. A server that stored nothing answers with the version
+// that was there, or with none.
+func (f *factory) checkUnstored(ctx context.Context, object retry.Target[types.Document], before, answer types.Document) error {
+	was := versionOf(before)
+	if stored := answer.ResourceVersion(); stored != "" && stored != was {
+		return fmt.Errorf("THE DRY RUN WAS STORED, as version %s; before it the version was %s: this server doesn't know dry runs", stored, was)
 	}
-	if err != nil || versionOf(now) == versionOf(before) {
-		return err
+	now, err := f.readOne(ctx, object)
+	switch {
+	case err != nil && !apierrors.IsNotFound(err):
+		return fmt.Errorf("whether the dry run stored nothing can't be looked up: %w", err)
+	case versionOf(now) == was:
+		return nil
+	case before != nil && answer != nil:
+		f.note("warning: somebody else wrote %s during the dry run, which was made from version %s; the version is %s now", object.Object(), was, versionOf(now))
+		return nil
 	}
-	return fmt.Errorf("THE DRY RUN MAY HAVE BEEN STORED: %s on %s was at version %s and is at version %s now: either this server doesn't know dry runs, or somebody wrote at the same moment; look at it with 'cmctl get'",
-		object.Object(), conn.Target(), versionOf(before), versionOf(now))
+	return fmt.Errorf("THE DRY RUN MAY HAVE BEEN STORED: the version was %s and is %s now: either this server doesn't know dry runs, or somebody wrote at the same moment; look at it with 'cmctl get'", was, versionOf(now))
 }
 
 // versionOf is an object's version for a message.

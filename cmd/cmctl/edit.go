@@ -7,11 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"example.com/cmctl/pkg/client"
 	"example.com/cmctl/pkg/types"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/labels"
 )
 
 type editOptions struct {
@@ -69,7 +67,7 @@ when the server has taken it; go on from one that was kept with --resume.`,
 }
 
 func (o *editOptions) addFlags(flags *pflag.FlagSet) {
-	flags.StringVarP(&o.selector, "selector", "l", "", "edit those whose labels match: tier=web,!old")
+	addSelector(flags, &o.selector)
 	flags.StringVar(&o.key, "key", "", "edit the value of this `KEY` alone, as a plain file; one that is not there is made")
 	flags.StringVarP(&o.output, "output", "o", "", "how to edit: yaml or json (default yaml)")
 	flags.StringVar(&o.onConflict, "on-conflict", conflictMerge, "where others changed the same: merge (ask, or stop without a terminal), ours, theirs; fail: stop if they changed anything")
@@ -100,12 +98,12 @@ func (o *editOptions) validate(flags *pflag.FlagSet) error {
 	if err := o.checks.prepare(o.factory); err != nil {
 		return err
 	}
-	if _, err := labels.Parse(o.selector); err != nil {
-		return usagef("-l %q is no label selector: %v", o.selector, err)
+	if _, err := parseSelector(o.selector); err != nil {
+		return err
 	}
 	if flags.Changed("key") {
-		if problems := types.ValidateKey(o.key); len(problems) > 0 {
-			return usagef("--key: %q can't be a key: %s", o.key, strings.Join(problems, "; "))
+		if err := checkKey(o.key); err != nil {
+			return usagef("--key: %v", err)
 		}
 	}
 	if flags.Changed("save-as") {
@@ -182,16 +180,10 @@ func (o *editOptions) chosen(ctx context.Context, conn *connection) ([]string, e
 	if o.selector == "" {
 		return o.names, nil
 	}
-	list, err := conn.ConfigMaps(conn.namespace).List(ctx, client.ListOptions{LabelSelector: o.selector})
-	if err != nil {
-		return nil, err
-	}
-	names := make([]string, len(list.Items))
-	for i, item := range list.Items {
+	items, err := o.matching(ctx, conn, o.selector)
+	names := make([]string, len(items))
+	for i, item := range items {
 		names[i] = item.Name()
 	}
-	if len(names) == 0 {
-		o.note("No ConfigMaps found in namespace %q.", conn.namespace)
-	}
-	return names, nil
+	return names, err
 }

@@ -53,11 +53,7 @@ func (e *meeting) Unwrap() error { return e.conflictError }
 
 // conflict is the end of an edit that met another one.
 func (s *session) conflict(ctx context.Context, clash *clashError, find *origins) *conflictError {
-	c := &conflictError{
-		object: s.object.Object(),
-		server: s.conn.Target().String(),
-		what:   "you and somebody else changed the same thing; nothing was written",
-	}
+	c := s.conn.conflict(s.conn.namespace, s.draft.Shown.Name, "you and somebody else changed the same thing; nothing was written", "")
 	if !s.interactive() {
 		c.next = "in a terminal the command below opens your editor with both sides; without one, give it --on-conflict=ours or theirs"
 	}

@@ -1,12 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -36,53 +32,31 @@ func TestTheTextOutlivesEveryRefusal(t *testing.T) {
 		{"an error that may hide a success", types.Internal("1"), exitUnreachable, 1, "unknown"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			backend, stop, err := serve()
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer stop()
-			to, err := url.Parse(backend)
-			if err != nil {
-				t.Fatal(err)
-			}
-			proxy := httputil.NewSingleHostReverseProxy(to)
 			var well atomic.Bool
-			front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			b := between(t, func(w http.ResponseWriter, r *http.Request) bool {
 				if well.Load() || r.Method != http.MethodPut {
-					proxy.ServeHTTP(w, r)
-					return
+					return false
 				}
 				w.Header().Set("Content-Type", types.MediaJSON)
 				w.WriteHeader(int(c.answer.ErrStatus.Code))
 				if err := json.NewEncoder(w).Encode(c.answer.ErrStatus); err != nil {
 					t.Error(err)
 				}
-			}))
-			defer front.Close()
-			drafts, opened := t.TempDir(), filepath.Join(t.TempDir(), "opened")
-			t.Setenv("TMPDIR", drafts)
-			t.Setenv("HOME", t.TempDir())
-			t.Setenv("XDG_CONFIG_HOME", t.TempDir())
-			t.Setenv("CMCTL_SERVER", front.URL)
+				return true
+			})
+			drafts, opened := os.Getenv("TMPDIR"), filepath.Join(t.TempDir(), "opened")
 			t.Setenv("CMCTL_EDITOR", `sh -c 'echo >> "$0"; sed -i s/blue/green/ "$1"' `+opened)
-			var out, errs bytes.Buffer
-			cmctl := func(args ...string) int {
-				out.Reset()
-				errs.Reset()
-				return run(t.Context(), args, streams{In: strings.NewReader(""), Out: &out, Err: &errs}, nil)
-			}
-			if code := cmctl("create", "flags", "--from-literal=mode=blue"); code != 0 {
-				t.Fatalf("create ended with %d:\n%s", code, &errs)
-			}
-			if code := cmctl("edit", "flags"); code != c.code || out.Len() > 0 || !strings.Contains(errs.String(), c.said) {
-				t.Errorf("edit ended with %d, want %d, %q:\n%s", code, c.code, &out, &errs)
+			b.must("create", "flags", "--from-literal=mode=blue")
+			e := b.cmctl("edit", "flags")
+			if e.code != c.code || e.out != "" || !strings.Contains(e.err, c.said) {
+				t.Errorf("edit ended with %d, want %d, %q:\n%s", e.code, c.code, e.out, e.err)
 			}
 			if times, err := os.ReadFile(opened); err != nil || len(times) != c.opened {
 				t.Errorf("the editor opened %d times, want %d; %v", len(times), c.opened, err)
 			}
-			named := regexp.MustCompile(`(?m)^your text is kept in (.*)$`).FindStringSubmatch(errs.String())
+			named := regexp.MustCompile(`(?m)^your text is kept in (.*)$`).FindStringSubmatch(e.err)
 			if named == nil {
-				t.Fatalf("no text is named:\n%s", &errs)
+				t.Fatalf("no text is named:\n%s", e.err)
 			}
 			text, err := os.ReadFile(named[1])
 			if err != nil || !strings.Contains(string(text), "mode: green") {
@@ -92,9 +66,7 @@ func TestTheTextOutlivesEveryRefusal(t *testing.T) {
 			// Once the server is well, that text is written and gone.
 			well.Store(true)
 			t.Setenv("CMCTL_EDITOR", "true")
-			if code := cmctl("edit", "--resume", named[1]); code != 0 {
-				t.Errorf("going on ended with %d:\n%s", code, &errs)
-			}
+			b.must("edit", "--resume", named[1])
 			if left, _ := os.ReadDir(drafts); len(left) > 0 {
 				t.Errorf("%v is left", left)
 			}

@@ -80,7 +80,7 @@ func (o *editOptions) recovered(ctx context.Context, conn *connection, d *draft.
 		from.Format = "json"
 	}
 	maps := conn.ConfigMaps(from.Namespace)
-	live, err := retry.Read(ctx, maps.Object(from.Name), o.retryOptions(o.progress(maps.Object(from.Name))))
+	live, err := o.readOne(ctx, maps.Object(from.Name))
 	switch {
 	case err != nil:
 		return from, conn.explain(from.Namespace, from.Name, err)
@@ -93,12 +93,10 @@ func (o *editOptions) recovered(ctx context.Context, conn *connection, d *draft.
 	}
 	from.Document, err = maps.At(ctx, from.Name, doc.ResourceVersion())
 	if errors.Is(err, client.ErrNoHistory) || apierrors.IsNotFound(err) || apierrors.IsGone(err) || apierrors.IsResourceExpired(err) {
-		return from, &conflictError{
-			object: maps.Object(from.Name).Object(), server: conn.Target().String(),
-			what: fmt.Sprintf("%s was made from version %s, the object is at version %s now, and the older one is kept neither beside the text nor by the server (%v); nothing was written",
+		return from, conn.conflict(from.Namespace, from.Name,
+			fmt.Sprintf("%s was made from version %s, the object is at version %s now, and the older one is kept neither beside the text nor by the server (%v); nothing was written",
 				d.Path(), doc.ResourceVersion(), live.ResourceVersion(), err),
-			next: "make your change again with 'cmctl edit " + from.Name + conn.where + "'",
-		}
+			"make your change again with 'cmctl edit "+from.Name+conn.where+"'")
 	}
 	return from, err
 }

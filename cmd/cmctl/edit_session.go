@@ -290,10 +290,7 @@ func (s *session) unresolved(left []int, above int) error {
 	for i, n := range left {
 		lines[i] = fmt.Sprint(n + above)
 	}
-	return &conflictError{
-		object: s.object.Object(), server: s.conn.Target().String(),
-		what: fmt.Sprintf("conflict markers are left in your text (line %s); nothing was written", strings.Join(lines, ", ")),
-	}
+	return s.conn.conflict(s.conn.namespace, s.draft.Shown.Name, fmt.Sprintf("conflict markers are left in your text (line %s); nothing was written", strings.Join(lines, ", ")), "")
 }
 
 // again makes the text, as it was saved, the one of the next round.

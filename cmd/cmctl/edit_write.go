@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"example.com/cmctl/pkg/retry"
 	"example.com/cmctl/pkg/types"
@@ -170,19 +169,6 @@ func (s *session) mayWrite(changes []types.Change) error {
 		return nil
 	}
 	return leavesHelms(s.start, changes)
-}
-
-// stored checks that the server kept what it was sent: one that doesn't know a
-// field drops it and reports a success.
-func stored(got, sentOn types.Document, changes []types.Change) error {
-	if len(changes) == 0 || got.ResourceVersion() != sentOn.ResourceVersion() {
-		return nil
-	}
-	names := make([]string, len(changes))
-	for i, c := range changes {
-		names[i] = c.Field.String()
-	}
-	return fmt.Errorf("the server accepted the write and stored nothing of it (%s): it doesn't keep these fields", strings.Join(names, ", "))
 }
 
 // deletedError says that the object went away while a person edited it.

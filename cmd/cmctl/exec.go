@@ -14,7 +14,6 @@ import (
 
 	"example.com/cmctl/cmd/cmctl/internal/supervise"
 	"example.com/cmctl/pkg/client"
-	"example.com/cmctl/pkg/retry"
 	"example.com/cmctl/pkg/types"
 	"github.com/spf13/cobra"
 )
@@ -80,8 +79,7 @@ func (o *execOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	object := conn.ConfigMaps(conn.namespace).Object(o.name)
-	doc, err := retry.Read(ctx, object, o.retryOptions(o.progress(object)))
+	doc, err := o.readOne(ctx, conn.ConfigMaps(conn.namespace).Object(o.name))
 	if err != nil {
 		return conn.explain(conn.namespace, o.name, err)
 	}
@@ -171,8 +169,7 @@ func (o *execOptions) supervise(ctx context.Context, conn *connection, first map
 // follow sends an environment each time the variables change. What can't be an
 // environment, or a ConfigMap that is gone, leaves the program as it is.
 func (o *execOptions) follow(ctx context.Context, conn *connection, known map[string]string, environments chan<- []string) {
-	configMaps := conn.ConfigMaps(conn.namespace)
-	for event, err := range configMaps.Watch(ctx, client.WatchOptions{Name: o.name, Patient: true, Observe: (&connectivity{factory: o.factory}).observer()}) {
+	for event, err := range o.followOne(ctx, conn, o.name) {
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -180,7 +177,7 @@ func (o *execOptions) follow(ctx context.Context, conn *connection, known map[st
 			o.note("warning: changes are no longer followed: %v", conn.explain(conn.namespace, o.name, err))
 			return
 		case event.Type == client.Deleted:
-			o.note("%s was deleted; the program goes on as it is", configMaps.Object(o.name).Object())
+			o.note("%s was deleted; the program goes on as it is", conn.ConfigMaps(conn.namespace).Object(o.name).Object())
 			continue
 		case event.Object == nil:
 			continue

@@ -53,7 +53,7 @@ a value with line breaks, or a binary one, can't be said in them.`,
 		},
 	}
 	o.selection.add(cmd.Flags())
-	cmd.Flags().BoolVar(&o.all, "all", false, "all of the namespace")
+	addAll(cmd.Flags(), &o.all)
 	cmd.Flags().StringVarP(&o.output, "output", "o", "yaml", "how to print: yaml, json or env")
 	return cmd
 }
@@ -103,15 +103,11 @@ func (o *exportOptions) write(found []types.Document) error {
 		_, err = o.Out.Write(text)
 		return err
 	}
-	for _, d := range found {
-		o.clean(d)
+	for i, d := range found {
+		found[i] = o.clean(d)
 	}
 	if o.output == "json" {
-		p, err := output.New("json", output.Options{})
-		if err != nil {
-			return err
-		}
-		return p.Print(o.Out, output.Objects{Items: found, List: len(found) > 1 || len(o.names) != 1})
+		return printObjects(o.Out, o.output, output.Objects{Items: found, List: len(found) > 1 || len(o.names) != 1})
 	}
 	var b bytes.Buffer
 	for i, d := range found {
@@ -128,25 +124,17 @@ func (o *exportOptions) write(found []types.Document) error {
 	return err
 }
 
-// appliedDigest is where apply records what it applied if that is too large for
-// kubectl's annotation.
-const appliedDigest = "cmctl/last-applied-digest"
-
 // clean leaves of an object what a person would have written.
-func (o *exportOptions) clean(d types.Document) {
+func (o *exportOptions) clean(d types.Document) types.Document {
+	d, _ = withoutRecord(d)
 	d.DropServerFields()
-	for _, record := range []string{types.LastApplied, appliedDigest} {
-		d.Set(types.Field{Section: "metadata.annotations", Key: record}, nil)
-	}
 	if !o.allNamespaces {
 		d.SetMeta("namespace", nil)
 	}
-	for _, field := range []string{"ownerReferences", "finalizers"} {
-		if _, ok := d.Value("metadata", field); ok {
-			d.SetMeta(field, nil)
-			o.note("configmap/%s: metadata.%s is left out: it belongs to the place that the object comes from", d.Name(), field)
-		}
+	for _, field := range untie(d) {
+		o.note("configmap/%s: metadata.%s is left out: it is about the object itself", d.Name(), field)
 	}
+	return d
 }
 
 // asEnv is the data as lines KEY=VALUE, as --from-env-file takes them.
@@ -160,7 +148,7 @@ func (o *exportOptions) asEnv(d types.Document) ([]byte, error) {
 			errs = append(errs, fmt.Errorf("key %q %w; an env file can't say that: export it as yaml, or alone with 'cmctl get %s --key %s'", key, err, d.Name(), key))
 			continue
 		}
-		if !isEnvName(key) {
+		if !variableName.MatchString(key) {
 			o.note("key %q can't be the name of an environment variable; shells and kubectl may refuse the line", key)
 		}
 		fmt.Fprintf(&b, "%s=%s\n", key, value)
@@ -182,15 +170,4 @@ func envValue(v any) (string, error) {
 		return "", errors.New("begins with a quote that has no second one, which is refused as the beginning of several lines")
 	}
 	return text, nil
-}
-
-// isEnvName tells whether shells take a key for the name of a variable.
-func isEnvName(key string) bool {
-	for i, r := range key {
-		letter := r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
-		if !letter && (i == 0 || r < '0' || r > '9') {
-			return false
-		}
-	}
-	return key != ""
 }

@@ -17,6 +17,7 @@ import (
 	"example.com/cmctl/cmd/cmctl/internal/settings"
 	"example.com/cmctl/pkg/client"
 	"example.com/cmctl/pkg/retry"
+	"example.com/cmctl/pkg/types"
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -330,6 +331,11 @@ func (c *connection) explain(namespace, name string, err error) error {
 // retryOptions are the caps that the settings give.
 func (f *factory) retryOptions(observe func(retry.Event)) retry.Options {
 	return retry.Options{MaxAttempts: f.settings.GetInt("max-attempts"), MaxElapsed: patience, Observe: observe}
+}
+
+// readOne reads an object, and tries again where that helps.
+func (f *factory) readOne(ctx context.Context, object retry.Target[types.Document]) (types.Document, error) {
+	return retry.Read(ctx, object, f.retryOptions(f.progress(object)))
 }
 
 // patience is how long a write is tried, whatever the server asks to wait.

@@ -37,6 +37,12 @@ func followNamed(ctx context.Context, maps *client.ConfigMaps, names []string, w
 	}
 }
 
+// followOne follows one object for as long as it takes, over restarts of the server.
+func (f *factory) followOne(ctx context.Context, conn *connection, name string) iter.Seq2[client.Event, error] {
+	server := &connectivity{factory: f}
+	return conn.ConfigMaps(conn.namespace).Watch(ctx, client.WatchOptions{Name: name, Patient: true, Observe: server.observer()})
+}
+
 // together runs one watch for each name.
 func together(ctx context.Context, maps *client.ConfigMaps, names []string, watch func(name string) client.WatchOptions) iter.Seq2[client.Event, error] {
 	type told struct {

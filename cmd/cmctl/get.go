@@ -144,25 +144,25 @@ func (o *getOptions) value(ctx context.Context, conn *connection) error {
 	if err != nil {
 		return conn.explain(conn.namespace, name, err)
 	}
-	var raw []byte
-	switch v := doc.Fields()[types.Field{Section: "data", Key: o.key}].(type) {
-	case nil:
-		return conn.explain(conn.namespace, name, noKey(doc, o.key))
-	case types.Binary:
-		decoded, ok := v.Bytes()
-		if !ok {
-			return conn.explain(conn.namespace, name, fmt.Errorf("binaryData[%s] is not base64", o.key))
-		}
-		raw = decoded
-	default:
-		text, ok := v.(string)
-		if !ok {
-			return conn.explain(conn.namespace, name, fmt.Errorf("data[%s] is no text", o.key))
-		}
-		raw = []byte(text)
+	raw, err := rawKey(doc, o.key)
+	if err != nil {
+		return conn.explain(conn.namespace, name, err)
 	}
 	_, err = o.Out.Write(raw)
 	return err
+}
+
+// rawKey are the bytes of the value of one key.
+func rawKey(doc types.Document, key string) ([]byte, error) {
+	value := doc.Fields()[types.Field{Section: "data", Key: key}]
+	if value == nil {
+		return nil, noKey(doc, key)
+	}
+	raw, ok := types.RawValue(value)
+	if !ok {
+		return nil, fmt.Errorf("the value of %q is neither text nor base64", key)
+	}
+	return raw, nil
 }
 
 func noKey(doc types.Document, key string) error {

@@ -35,6 +35,14 @@ func (g *guardFlags) validate(flags *pflag.FlagSet) error {
 	return nil
 }
 
+// onlyForOne refuses a condition where more than one object may be meant.
+func (g *guardFlags) onlyForOne() error {
+	if !g.given() {
+		return nil
+	}
+	return usagef("--resource-version and --uid are conditions on one object; name one alone with them")
+}
+
 // clash refuses a manifest, at the place where, that says something else than
 // the flags.
 func (g *guardFlags) clash(where string, manifest types.Document) error {

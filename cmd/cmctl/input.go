@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"os"
 	"slices"
 
 	"example.com/cmctl/cmd/cmctl/internal/manifest"
@@ -66,6 +68,20 @@ func (i *inputFlags) read(f *factory, conn *connection) ([]manifest.Manifest, []
 	manifests, misplaced := conn.placeAll(manifests)
 	manifests, large := withoutLarge(manifests)
 	return manifests, slices.Concat(errs, misplaced, large)
+}
+
+// readFileOrStdin reads a file that a flag names; - is standard input.
+func (f *factory) readFileOrStdin(path string) (text []byte, err error) {
+	if path == "-" {
+		path = "standard input"
+		text, err = io.ReadAll(f.In)
+	} else {
+		text, err = os.ReadFile(path)
+	}
+	if err != nil {
+		return nil, manifest.FileError(path, err)
+	}
+	return text, nil
 }
 
 // withoutLarge refuses manifests that are larger than any server takes.

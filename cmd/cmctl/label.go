@@ -7,12 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"example.com/cmctl/pkg/client"
-	"example.com/cmctl/pkg/retry"
 	"example.com/cmctl/pkg/types"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -65,8 +62,8 @@ value already is left as it is, and that is an error, unless --overwrite is give
 
 func (o *markOptions) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.overwrite, "overwrite", false, "let a value that is there be replaced by another")
-	flags.StringVarP(&o.selector, "selector", "l", "", "those whose labels match: tier=web,!old")
-	flags.BoolVar(&o.all, "all", false, "all ConfigMaps of the namespace")
+	addSelector(flags, &o.selector)
+	addAll(flags, &o.all)
 	flags.BoolVar(&o.list, "list", false, "show what there is, and change nothing")
 	o.add(flags)
 }
@@ -148,16 +145,18 @@ func (o *markOptions) validate(flags *pflag.FlagSet) error {
 	if ways != 1 {
 		return usagef("%s takes NAMEs, or -l, or --all", o.verb)
 	}
-	if _, err := labels.Parse(o.selector); err != nil {
-		return usagef("-l %q is no label selector: %v", o.selector, err)
+	if _, err := parseSelector(o.selector); err != nil {
+		return err
 	}
 	switch {
 	case o.list && len(o.values) > 0:
 		return usagef("--list changes nothing; leave it out to set or remove")
 	case !o.list && len(o.values) == 0:
 		return usagef("nothing to do: give KEY=VALUE, KEY- or --list")
-	case o.guard.given() && len(o.names) != 1:
-		return usagef("--resource-version and --uid are of one object; give one NAME with them")
+	case len(o.names) != 1:
+		if err := o.guard.onlyForOne(); err != nil {
+			return err
+		}
 	}
 	return o.writeFlags.validate(flags)
 }
@@ -177,18 +176,12 @@ func (o *markOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.several = len(o.names) != 1
-	var errs []error
-	for i, object := range objects {
-		if err := untried(ctx, len(objects)-i); err != nil {
-			errs = append(errs, err)
-			break
-		}
-		if err := o.mark(ctx, w, object); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	return w.finish(errs...)
+	printed := results{form: o.output, list: len(o.names) != 1}
+	return oneOrMany(o.inOrder(ctx, o.verb, printed, len(objects), func(ctx context.Context, f *factory, i int) (outcome, error) {
+		one := *w
+		one.factory = f
+		return o.mark(ctx, &one, objects[i])
+	}))
 }
 
 // chosen are the objects that the operands mean.
@@ -199,28 +192,16 @@ func (o *markOptions) chosen(ctx context.Context, w *writer) (objects []marked, 
 		}
 		return objects, nil
 	}
-	found, err := o.selected(ctx, w)
+	found, err := o.matching(ctx, w.conn, o.selector)
 	for _, d := range found {
 		objects = append(objects, marked{d.Name(), d.UID()})
 	}
 	return objects, err
 }
 
-// selected lists what -l or --all mean.
-func (o *markOptions) selected(ctx context.Context, w *writer) ([]types.Document, error) {
-	list, err := w.conn.ConfigMaps(w.conn.namespace).List(ctx, client.ListOptions{LabelSelector: o.selector})
-	if err != nil {
-		return nil, err
-	}
-	if len(list.Items) == 0 {
-		o.note("No ConfigMaps found in namespace %q.", w.conn.namespace)
-	}
-	return list.Items, nil
-}
-
 // mark changes one object.
-func (o *markOptions) mark(ctx context.Context, w *writer, object marked) error {
-	res, err := w.apply(ctx, change{
+func (o *markOptions) mark(ctx context.Context, w *writer, object marked) (outcome, error) {
+	done, err := w.apply(ctx, change{
 		name: object.name,
 		uid:  object.uid,
 		edit: func(ctx context.Context, fresh types.Document) (types.Document, error) {
@@ -231,10 +212,10 @@ func (o *markOptions) mark(ctx context.Context, w *writer, object marked) error 
 		},
 		word: o.word,
 	})
-	if err == nil && res.Outcome == retry.Unchanged {
-		o.tellAbsent(object.name)
+	if err == nil && done.verb == unchanged {
+		o.tellAbsent(w, object.name)
 	}
-	return err
+	return done, err
 }
 
 // mayReplace refuses to replace a value by another, on each copy anew: somebody
@@ -253,10 +234,10 @@ func (o *markOptions) mayReplace(ctx context.Context, w *writer, fresh types.Doc
 }
 
 // tellAbsent says which keys were to be removed where nothing was to do.
-func (o *markOptions) tellAbsent(name string) {
+func (o *markOptions) tellAbsent(w *writer, name string) {
 	for _, f := range sortedKeys(o.values) {
 		if o.values[f] == nil {
-			o.note("%s has no %s %q", name, o.noun, f.Key)
+			w.note("%s has no %s %q", name, o.noun, f.Key)
 		}
 	}
 }
@@ -273,22 +254,13 @@ func (o *markOptions) word(_, _ types.Document) string {
 // show prints what there is of each object, a KEY=VALUE on a line.
 func (o *markOptions) show(ctx context.Context, w *writer) error {
 	if len(o.names) == 0 {
-		found, err := o.selected(ctx, w)
+		found, err := o.matching(ctx, w.conn, o.selector)
 		if err != nil {
 			return err
 		}
 		return o.printAll(found, true)
 	}
-	var found []types.Document
-	var errs []error
-	for _, name := range o.names {
-		doc, err := w.conn.ConfigMaps(w.conn.namespace).Get(ctx, name)
-		if err != nil {
-			errs = append(errs, w.conn.explain(w.conn.namespace, name, err))
-			continue
-		}
-		found = append(found, doc)
-	}
+	found, errs := readNamed(ctx, w.conn, o.names)
 	if err := o.printAll(found, len(o.names) > 1); err != nil {
 		errs = append(errs, err)
 	}

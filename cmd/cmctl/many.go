@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"example.com/cmctl/cmd/cmctl/internal/output"
 	"example.com/cmctl/pkg/retry"
 	"example.com/cmctl/pkg/types"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,6 +27,12 @@ type outcome struct {
 	object types.Document // for -o yaml and json; nil if there is none
 }
 
+// results say how -o prints the objects.
+type results struct {
+	form string // empty prints none
+	list bool   // even a single one is a List
+}
+
 // work deals with the object of that number. What it prints goes through f.
 type work func(ctx context.Context, f *factory, i int) (outcome, error)
 
@@ -33,12 +40,12 @@ type work func(ctx context.Context, f *factory, i int) (outcome, error)
 // the order of the objects, and what is said about one stands together.
 type batch struct {
 	*factory
-	verb   string // what the progress bar says: apply
-	output string // -o
+	verb    string  // what the progress bar says: apply
+	results results // where the objects go
 
-	begun   atomic.Int64   // objects begun
-	stop    atomic.Bool    // no more are to begin
-	results chan *finished // sent by workers, closed when all have ended
+	begun atomic.Int64   // objects begun
+	stop  atomic.Bool    // no more are to begin
+	done  chan *finished // sent by workers, closed when all have ended
 }
 
 // finished is an object that is done with, for good or ill.
@@ -52,8 +59,8 @@ type finished struct {
 // inOrder runs do for n objects and returns the failures in their order. When the
 // context ends, or a server can't be reached at all, the objects that were not
 // begun are counted in the last one.
-func (f *factory) inOrder(ctx context.Context, verb, output string, n int, do work) []error {
-	b := &batch{factory: f, verb: verb, output: output, results: make(chan *finished, inFlight)}
+func (f *factory) inOrder(ctx context.Context, verb string, results results, n int, do work) []error {
+	b := &batch{factory: f, verb: verb, results: results, done: make(chan *finished, inFlight)}
 	go b.start(ctx, n, do)
 	errs := b.show(n)
 	// Every object that was begun is shown now.
@@ -68,10 +75,10 @@ func (f *factory) inOrder(ctx context.Context, verb, output string, n int, do wo
 	return errs
 }
 
-// start runs the workers and closes results when all have ended. The first object
+// start runs the workers and closes done when all have ended. The first object
 // goes alone: if it shows that there is no use in going on, that is said once.
 func (b *batch) start(ctx context.Context, n int, do work) {
-	defer close(b.results)
+	defer close(b.done)
 	if !b.next(ctx, n, do) {
 		return
 	}
@@ -97,12 +104,14 @@ func (b *batch) next(ctx context.Context, n int, do work) bool {
 	}
 	r := &finished{i: i}
 	f := *b.factory
-	f.Out, f.Err = &r.out, &r.err
+	if n > 1 { // else there is nothing that it could get mixed up with
+		f.Out, f.Err = &r.out, &r.err
+	}
 	r.outcome, r.failure = do(ctx, &f, i)
 	if hopeless(r.failure) {
 		b.stop.Store(true)
 	}
-	b.results <- r
+	b.done <- r
 	return true
 }
 
@@ -121,7 +130,7 @@ func (b *batch) show(n int) (errs []error) {
 	var objects []types.Document
 	shown := 0
 	for done := 1; ; done++ {
-		r, more := <-b.results
+		r, more := <-b.done
 		if !more {
 			break
 		}
@@ -166,12 +175,17 @@ func (b *batch) print(r *finished) error {
 	return nil
 }
 
-// printObjects prints one object as such, several as a List.
+// printObjects prints what was written, without the bookkeeping that get hides too:
+// one object as such, several as a List.
 func (b *batch) printObjects(n int, objects []types.Document) error {
-	if b.output != "yaml" && b.output != "json" || len(objects) == 0 {
+	if form := b.results.form; form != "yaml" && form != "json" || len(objects) == 0 {
 		return nil
 	}
-	if err := printWritten(b.Out, b.output, n > 1, objects...); err != nil {
+	for i, d := range objects {
+		objects[i] = d.Clone()
+		objects[i].SetMeta("managedFields", nil)
+	}
+	if err := printObjects(b.Out, b.results.form, output.Objects{Items: objects, List: n > 1 || b.results.list}); err != nil {
 		return fmt.Errorf("it is done, but the result can't be printed: %w", err)
 	}
 	return nil

@@ -19,7 +19,7 @@ import (
 func inOrderOf(ctx context.Context, n int, do work) (out, notes string, errs []error) {
 	var o, e bytes.Buffer
 	f := newFactory(streams{In: strings.NewReader(""), Out: &o, Err: &e}, nil)
-	errs = f.inOrder(ctx, "apply", "", n, do)
+	errs = f.inOrder(ctx, "apply", results{}, n, do)
 	return o.String(), e.String(), errs
 }
 
@@ -99,7 +99,7 @@ func (failingWriter) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
 func TestResultsThatCantBePrintedEndTheRun(t *testing.T) {
 	f := newFactory(streams{In: strings.NewReader(""), Out: failingWriter{}, Err: io.Discard}, nil)
-	errs := f.inOrder(t.Context(), "apply", "", 1000, func(_ context.Context, f *factory, i int) (outcome, error) {
+	errs := f.inOrder(t.Context(), "apply", results{}, 1000, func(_ context.Context, f *factory, i int) (outcome, error) {
 		return outcome{verb: "created"}, f.say("object %d", i)
 	})
 	last := errs[len(errs)-1].Error()

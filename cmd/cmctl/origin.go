@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"example.com/cmctl/cmd/cmctl/internal/managed"
 	"example.com/cmctl/pkg/client"
 	"example.com/cmctl/pkg/types"
 )
@@ -31,22 +32,22 @@ func newOrigins(conn *connection, live types.Document) *origins {
 
 // of says who wrote the field last, in words for a message.
 func (o *origins) of(ctx context.Context, f types.Field) string {
-	if manager, when := managerOf(o.live, f); manager != "" {
-		return fmt.Sprintf("by %s at or before %s", manager, when)
+	if manager, at := managed.Last(o.live, f); manager != "" {
+		return fmt.Sprintf("by %s %s", manager, atOrBefore(at))
 	}
 	if !o.loaded {
 		o.loaded = true
 		o.load(ctx)
 	}
 	for i, v := range o.history {
-		if i+1 < len(o.history) && types.SameValue(valueOf(v.doc, f), valueOf(o.history[i+1].doc, f)) {
+		if i+1 < len(o.history) && types.SameValue(v.doc.Fields()[f], o.history[i+1].doc.Fields()[f]) {
 			continue
 		}
 		who := v.FieldManager
 		if v.User != "" {
 			who = v.User + " with " + who
 		}
-		return fmt.Sprintf("by %s at %s, version %s", who, v.Time.UTC().Format("2006-01-02T15:04:05Z"), v.ResourceVersion)
+		return fmt.Sprintf("by %s at %s, version %s", who, v.Time.UTC().Format(time.RFC3339), v.ResourceVersion)
 	}
 	return "by whom is not recorded"
 }
@@ -79,50 +80,11 @@ func (o *origins) load(ctx context.Context) {
 	}
 }
 
-func valueOf(d types.Document, f types.Field) any { return d.Fields()[f] }
-
-// managerOf is the field manager that managedFields name for a field, with its
-// time; the newest, if several own it.
-func managerOf(d types.Document, f types.Field) (manager, when string) {
-	meta, _ := d["metadata"].(map[string]any)
-	entries, _ := meta["managedFields"].([]any)
-	for _, e := range entries {
-		entry, _ := e.(map[string]any)
-		set, _ := entry["fieldsV1"].(map[string]any)
-		if !owns(set, f) {
-			continue
-		}
-		name, _ := entry["manager"].(string)
-		time, _ := entry["time"].(string)
-		if time >= when { // RFC 3339 in UTC sorts by time
-			manager, when = name, time
-		}
+// atOrBefore is a time as messages show one that managedFields tell: they have one
+// for each manager, that of its last write.
+func atOrBefore(at time.Time) string {
+	if at.IsZero() {
+		return "at a time that is not recorded"
 	}
-	return manager, when
-}
-
-// owns looks a field up in a fieldsV1 set.
-func owns(set map[string]any, f types.Field) bool {
-	has := func(path ...string) bool {
-		at := set
-		for _, p := range path {
-			next, ok := at["f:"+p].(map[string]any)
-			if !ok {
-				return false
-			}
-			at = next
-		}
-		return true
-	}
-	switch f.Section {
-	case "":
-		return has(f.Key)
-	case "data":
-		return has("data", f.Key) || has("binaryData", f.Key)
-	case "metadata.labels":
-		return has("metadata", "labels", f.Key)
-	case "metadata.annotations":
-		return has("metadata", "annotations", f.Key)
-	}
-	return has("metadata", f.Key)
+	return "at or before " + at.UTC().Format(time.RFC3339)
 }

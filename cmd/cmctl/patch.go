@@ -6,12 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strconv"
 	"strings"
 
-	"example.com/cmctl/cmd/cmctl/internal/manifest"
 	"example.com/cmctl/pkg/client"
 	"example.com/cmctl/pkg/retry"
 	"example.com/cmctl/pkg/types"
@@ -55,14 +52,10 @@ nothing says so.`,
     {"op":"replace","path":"/data/mode","value":"green"}]'
   cmctl patch flags --type=merge --patch-file=change.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			names, err := parseNames(args)
-			if err != nil {
+			var err error
+			if o.name, err = oneName("patch", args); err != nil {
 				return err
 			}
-			if len(names) != 1 {
-				return usagef("patch takes one NAME")
-			}
-			o.name = names[0]
 			if _, ok := patchKinds[o.kind]; !ok {
 				return usagef("--type takes strategic, merge or json, not %q; for an apply there is 'cmctl apply --server-side'", o.kind)
 			}
@@ -79,7 +72,7 @@ nothing says so.`,
 	cmd.Flags().StringVar(&o.file, "patch-file", "", "`FILE` with the patch, - for stdin")
 	cmd.Flags().StringVar(&o.kind, "type", "strategic", "type of the patch: strategic, merge or json")
 	cmd.Flags().BoolVar(&o.exitCode, "exit-code", false, "exit with 1 if the patch changes nothing")
-	addHelmForce(cmd.Flags(), &o.force)
+	addHelmForce(cmd.Flags(), &o.helm)
 	o.add(cmd.Flags())
 	return cmd
 }
@@ -100,7 +93,7 @@ func (o *patchOptions) run(ctx context.Context) error {
 	}
 	maps := w.conn.ConfigMaps(w.conn.namespace)
 	changed := true
-	_, err = w.apply(ctx, change{
+	c := change{
 		name:   o.name,
 		target: &patchTarget{liveObject: maps.Object(o.name), maps: maps, name: o.name, patch: p},
 		edit: func(ctx context.Context, fresh types.Document) (types.Document, error) {
@@ -118,7 +111,7 @@ func (o *patchOptions) run(ctx context.Context) error {
 				return nil, fmt.Errorf("the patch can't be made: %w", err)
 			case o.dryRun == dryRunClient:
 				return next, nil
-			case err == nil && !o.force:
+			case err == nil && !o.helm:
 				return fresh, leavesHelms(fresh, types.Diff(fresh, next))
 			}
 			return fresh, nil // the server has its own words for what is wrong
@@ -132,11 +125,14 @@ func (o *patchOptions) run(ctx context.Context) error {
 		},
 		// What a JSON patch does may depend on what it meets.
 		computed: p.kind == apitypes.JSONPatchType,
-	})
-	if err == nil && !changed && o.exitCode {
-		err = fmt.Errorf("the patch changes nothing of %s", maps.Object(o.name).Object())
 	}
-	return w.finish(asErrors(err)...)
+	return w.ending(ctx, "patch", func() (outcome, error) {
+		done, err := w.apply(ctx, c)
+		if err == nil && !changed && o.exitCode {
+			err = fmt.Errorf("the patch changes nothing of %s", maps.Object(o.name).Object())
+		}
+		return done, err
+	})
 }
 
 // testFailed is a JSON patch whose condition does not hold.
@@ -177,16 +173,11 @@ type patch struct {
 func (o *patchOptions) read() (*patch, error) {
 	text, source := []byte(o.text), "-p"
 	var err error
-	switch {
-	case o.file == "-":
-		source = "standard input"
-		text, err = io.ReadAll(o.In)
-	case o.file != "":
+	if o.file != "" {
 		source = o.file
-		text, err = os.ReadFile(o.file)
-	}
-	if err != nil {
-		return nil, manifest.FileError(source, err)
+		if text, err = o.readFileOrStdin(o.file); err != nil {
+			return nil, err
+		}
 	}
 	p, err := parsePatch(patchKinds[o.kind], text)
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 
 	"example.com/cmctl/cmd/cmctl/internal/output"
 	"example.com/cmctl/pkg/types"
+	"sigs.k8s.io/yaml"
 )
 
 func checkOutput(o string, allowed ...string) error {
@@ -40,15 +42,30 @@ func printObjects(w io.Writer, form string, o output.Objects) error {
 	return p.Print(w, o)
 }
 
-// printWritten writes what a write made, without the bookkeeping that get hides
-// too: of several objects a List.
-func printWritten(w io.Writer, form string, several bool, docs ...types.Document) error {
-	shown := make([]types.Document, len(docs))
-	for i, d := range docs {
-		shown[i] = d.Clone()
-		shown[i].SetMeta("managedFields", nil)
+// printValue writes what is no object, as yaml or json.
+func printValue(w io.Writer, form string, v any) error {
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "    ")
+	err := enc.Encode(v)
+	out := text.Bytes()
+	if err == nil && form == "yaml" {
+		out, err = yaml.JSONToYAML(out)
 	}
-	return printObjects(w, form, output.Objects{Items: shown, List: several})
+	if err == nil {
+		_, err = w.Write(out)
+	}
+	return err
+}
+
+// fieldNames are fields as messages show them.
+func fieldNames(fields []types.Field) []string {
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		names[i] = f.String()
+	}
+	return names
 }
 
 // quote shows a value on one line of a message, shortened if it is long.

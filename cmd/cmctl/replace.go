@@ -13,11 +13,9 @@ import (
 
 type replaceOptions struct {
 	*factory
-	input  inputFlags
-	guard  guardFlags
-	force  bool
-	output string
-	dryRun string
+	writeFlags
+	input inputFlags
+	force bool
 }
 
 func newReplace(f *factory) *cobra.Command {
@@ -51,23 +49,15 @@ file, and is put back if the creation fails after all.`,
 			case !o.input.given():
 				return usagef("replace takes -f FILE")
 			}
-			if err := o.guard.validate(cmd.Flags()); err != nil {
-				return err
-			}
-			if err := validateDryRun(o.dryRun); err != nil {
-				return err
-			}
-			if err := checkOutput(o.output, "yaml", "json", "name"); err != nil {
+			if err := o.validate(cmd.Flags()); err != nil {
 				return err
 			}
 			return o.run(cmd.Context())
 		},
 	}
 	o.input.add(cmd.Flags())
-	o.guard.add(cmd.Flags())
-	addDryRun(cmd.Flags(), &o.dryRun)
+	o.add(cmd.Flags())
 	cmd.Flags().BoolVar(&o.force, "force", false, "delete the object and create it anew")
-	cmd.Flags().StringVarP(&o.output, "output", "o", "", "print the objects: yaml, json or name")
 	return cmd
 }
 
@@ -79,15 +69,17 @@ func (o *replaceOptions) run(ctx context.Context) error {
 	manifests, errs := o.input.read(o.factory, conn)
 	manifests, faults := withoutValues(manifests)
 	errs = append(errs, faults...)
-	if o.guard.given() && len(manifests) > 1 {
-		return usagef("--resource-version and --uid are conditions on one object, and there are %d manifests", len(manifests))
+	if len(manifests) > 1 {
+		if err := o.guard.onlyForOne(); err != nil {
+			return err
+		}
 	}
 	for _, m := range manifests {
 		if err := o.guard.clash(m.Where(), m.Document); err != nil {
 			return err
 		}
 	}
-	failed := o.inOrder(ctx, "replace", o.output, len(manifests), func(ctx context.Context, f *factory, i int) (outcome, error) {
+	failed := o.inOrder(ctx, "replace", results{form: o.output}, len(manifests), func(ctx context.Context, f *factory, i int) (outcome, error) {
 		one := *o
 		one.factory = f
 		return one.replace(ctx, conn, manifests[i])
@@ -146,7 +138,7 @@ func (o *replaceOptions) put(ctx context.Context, conn *connection, m manifest.M
 	if o.dryRun != dryRunClient {
 		res, err := retry.Update(ctx, object, edit, options)
 		if err == nil && o.dryRun == dryRunServer {
-			err = o.checkUnstored(ctx, conn, object, before)
+			err = o.checkUnstored(ctx, object, before, res.Object)
 		}
 		return res, err
 	}

@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"context"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,7 +12,7 @@ import (
 	"example.com/cmctl/pkg/types"
 )
 
-// program is cmctl in this process, with a server whose requests pass a filter.
+// program is cmctl in this process, on a bench.
 type program struct {
 	t        *testing.T
 	in       string
@@ -25,26 +22,7 @@ type program struct {
 // programAt gives each request to filter first, which tells whether it has answered.
 func programAt(t *testing.T, filter func(http.ResponseWriter, *http.Request) bool) *program {
 	t.Helper()
-	backend, stop, err := serve()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(stop)
-	to, err := url.Parse(backend)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := httputil.NewSingleHostReverseProxy(to)
-	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !filter(w, r) {
-			proxy.ServeHTTP(w, r)
-		}
-	}))
-	t.Cleanup(front.Close)
-	t.Setenv("HOME", t.TempDir())
-	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
-	t.Setenv("TMPDIR", t.TempDir())
-	t.Setenv("CMCTL_SERVER", front.URL)
+	between(t, filter)
 	return &program{t: t}
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/cmctl/cmd/cmctl/internal/fromfiles"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -174,6 +175,26 @@ func parseNames(args []string) ([]string, error) {
 		names = append(names, name)
 	}
 	return names, nil
+}
+
+// oneName takes the one name that a verb's operands have to be.
+func oneName(verb string, args []string) (string, error) {
+	names, err := parseNames(args)
+	if err != nil {
+		return "", err
+	}
+	if len(names) != 1 {
+		return "", usagef("%s takes one NAME", verb)
+	}
+	return names[0], nil
+}
+
+// checkKey refuses what can't be a key of data.
+func checkKey(key string) error {
+	if why := fromfiles.BadKey(key); why != "" {
+		return usagef("%q can't be a key: %s", key, why)
+	}
+	return nil
 }
 
 // isConfigMapWord tells whether an operand says what kind of object is meant. No

@@ -21,7 +21,7 @@ type selection struct {
 
 func (s *selection) add(flags *pflag.FlagSet) {
 	flags.BoolVarP(&s.allNamespaces, "all-namespaces", "A", false, "take all namespaces")
-	flags.StringVarP(&s.selector, "selector", "l", "", "only those whose labels match: tier=web,!old")
+	addSelector(flags, &s.selector)
 	flags.StringVar(&s.fieldSelector, "field-selector", "", "only those whose metadata.name or metadata.namespace match: metadata.name!=flags")
 	flags.IntVar(&s.chunkSize, "chunk-size", 500, "how many objects are read at once")
 }
@@ -38,13 +38,45 @@ func (s *selection) check(names []string) error {
 	case s.chunkSize < 1:
 		return usagef("--chunk-size must be at least 1, not %d", s.chunkSize)
 	}
-	if _, err := labels.Parse(s.selector); err != nil {
-		return usagef("-l %q is no label selector: %v", s.selector, err)
+	if _, err := parseSelector(s.selector); err != nil {
+		return err
 	}
 	if err := checkFieldSelector(s.fieldSelector); err != nil {
 		return usagef("--field-selector %q: %v", s.fieldSelector, err)
 	}
 	return nil
+}
+
+// addSelector adds -l, the same for all verbs that choose by labels.
+func addSelector(flags *pflag.FlagSet, selector *string) {
+	flags.StringVarP(selector, "selector", "l", "", "only those whose labels match: tier=web,!old")
+}
+
+// addAll adds --all, which chooses a whole namespace.
+func addAll(flags *pflag.FlagSet, all *bool) {
+	flags.BoolVar(all, "all", false, "all ConfigMaps of the namespace")
+}
+
+// parseSelector reads what -l takes.
+func parseSelector(text string) (labels.Selector, error) {
+	selector, err := labels.Parse(text)
+	if err != nil {
+		return nil, usagef("-l %q is no label selector: %v", text, err)
+	}
+	return selector, nil
+}
+
+// matching lists those of the connection's namespace that a selector chooses, all if
+// it is empty, and says so if there are none.
+func (f *factory) matching(ctx context.Context, conn *connection, selector string) ([]types.Document, error) {
+	list, err := conn.ConfigMaps(conn.namespace).List(ctx, client.ListOptions{LabelSelector: selector})
+	if err != nil {
+		return nil, err
+	}
+	if len(list.Items) == 0 {
+		f.note("No ConfigMaps found in namespace %q.", conn.namespace)
+	}
+	return list.Items, nil
 }
 
 func checkFieldSelector(text string) error {

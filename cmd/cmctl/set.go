@@ -2,19 +2,13 @@ package main
 
 import (
 	"context"
-	"encoding/base64"
-	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
-	"example.com/cmctl/cmd/cmctl/internal/fromfiles"
-	"example.com/cmctl/cmd/cmctl/internal/manifest"
 	"example.com/cmctl/pkg/retry"
 	"example.com/cmctl/pkg/types"
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/util/validation"
+	"github.com/spf13/pflag"
 )
 
 type setOptions struct {
@@ -58,10 +52,10 @@ write is made only while the condition holds, as a lock or a hand-over needs it.
 		},
 	}
 	cmd.Flags().StringArrayVar(&o.files, "from-file", nil, "`[KEY=]PATH` of a file with a value, - for stdin; may be repeated")
-	cmd.Flags().StringArrayVar(&o.conditions, "if", nil, "write only if `KEY=VALUE` is there; KEY: it has any value; '!KEY': it is absent; may be repeated")
+	addConditions(cmd.Flags(), &o.conditions)
 	cmd.Flags().BoolVar(&o.create, "create", false, "make the object if there is none of this name")
 	o.checks.addFlag(cmd.Flags())
-	addHelmForce(cmd.Flags(), &o.force)
+	addHelmForce(cmd.Flags(), &o.helm)
 	o.add(cmd.Flags())
 	return cmd
 }
@@ -139,16 +133,7 @@ func (o *setOptions) run(ctx context.Context) error {
 			return withFields(doc, values)
 		}
 	}
-	_, err = w.apply(ctx, c)
-	return w.finish(asErrors(err)...)
-}
-
-// asErrors is a list of what may have gone wrong.
-func asErrors(err error) []error {
-	if err == nil {
-		return nil
-	}
-	return []error{err}
+	return w.one(ctx, "set", c)
 }
 
 // values are the fields to set, read once whatever happens later.
@@ -176,7 +161,7 @@ func (o *setOptions) values() (map[types.Field]any, error) {
 			return nil, usagef("stdin can be read once only, for one key")
 		}
 		stdin = stdin || path == "-"
-		value, err := o.read(path)
+		value, err := o.readFileOrStdin(path)
 		if err != nil {
 			return nil, err
 		}
@@ -187,21 +172,6 @@ func (o *setOptions) values() (map[types.Field]any, error) {
 	return k.values, nil
 }
 
-func (o *setOptions) read(path string) ([]byte, error) {
-	if path == "-" {
-		value, err := io.ReadAll(o.In)
-		if err != nil {
-			return nil, fmt.Errorf("standard input: %w", err)
-		}
-		return value, nil
-	}
-	value, err := os.ReadFile(path)
-	if err != nil {
-		return nil, manifest.FileError(path, err)
-	}
-	return value, nil
-}
-
 // keyValues gathers keys of data and refuses one that is given twice.
 type keyValues struct {
 	values map[types.Field]any
@@ -209,8 +179,8 @@ type keyValues struct {
 }
 
 func (k *keyValues) add(key string, value []byte) error {
-	if len(validation.IsConfigMapKey(key)) > 0 {
-		return usagef("%q can't be a key: %s", key, fromfiles.BadKey(key))
+	if err := checkKey(key); err != nil {
+		return err
 	}
 	f := types.Field{Section: "data", Key: key}
 	if _, twice := k.values[f]; twice {
@@ -223,11 +193,10 @@ func (k *keyValues) add(key string, value []byte) error {
 // dataValue is a value as data holds it: text, or bytes that are none, which
 // is said.
 func dataValue(key string, value []byte, note func(string, ...any)) any {
-	if at := fromfiles.InvalidUTF8(value); at >= 0 {
+	if at := types.InvalidUTF8(value); at >= 0 {
 		note("%s: stored in binaryData, for it is not UTF-8 text (at byte %d)", key, at)
-		return types.Binary(base64.StdEncoding.EncodeToString(value))
 	}
-	return string(value)
+	return types.ValueOf(value)
 }
 
 // withFields is a copy of an object with these values; a nil one removes the
@@ -250,6 +219,11 @@ type precondition struct {
 	absent bool
 }
 
+// addConditions adds --if, the same for all verbs that take it.
+func addConditions(flags *pflag.FlagSet, conditions *[]string) {
+	flags.StringArrayVar(conditions, "if", nil, "write only if `KEY=VALUE` is there; KEY: it has any value; '!KEY': it is absent; may be repeated")
+}
+
 func parseConditions(texts []string) ([]precondition, error) {
 	var all []precondition
 	for _, text := range texts {
@@ -262,8 +236,8 @@ func parseConditions(texts []string) ([]precondition, error) {
 		if c.absent && exact {
 			return nil, usagef("--if=%q: say '!%s' for an absent key", text, c.key)
 		}
-		if len(validation.IsConfigMapKey(c.key)) > 0 {
-			return nil, usagef("--if=%q: %q can't be a key: %s", text, c.key, fromfiles.BadKey(c.key))
+		if err := checkKey(c.key); err != nil {
+			return nil, usagef("--if=%q: %v", text, err)
 		}
 		all = append(all, c)
 	}
@@ -272,15 +246,11 @@ func parseConditions(texts []string) ([]precondition, error) {
 
 // met tells whether a key with that value, nil if it is absent, is as wanted.
 func (c precondition) met(value any) bool {
-	switch v := value.(type) {
-	case nil:
-		return c.absent
-	case types.Binary:
-		raw, ok := v.Bytes()
-		return !c.absent && (c.value == nil || ok && string(raw) == *c.value)
-	default:
-		return !c.absent && (c.value == nil || v == *c.value)
+	if value == nil || c.absent {
+		return value == nil && c.absent
 	}
+	raw, ok := types.RawValue(value)
+	return c.value == nil || ok && string(raw) == *c.value
 }
 
 // holds is nil if the object meets the conditions, or the conflict that a

@@ -69,13 +69,11 @@ only where nothing is lost by it: to a ConfigMap that doesn't exist, or is equal
 }
 
 func (o *syncOptions) complete(cmd *cobra.Command, args []string) error {
-	names, err := parseNames(args)
-	if err != nil {
+	var err error
+	if o.name, err = oneName("sync", args); err != nil {
 		return err
 	}
 	switch {
-	case len(names) != 1:
-		return usagef("sync takes one NAME")
 	case (o.to == "") == (o.from == ""):
 		return usagef("sync takes either --to DIR or --from DIR")
 	case o.from != "" && (o.watch || o.hook.given()):
@@ -83,7 +81,6 @@ func (o *syncOptions) complete(cmd *cobra.Command, args []string) error {
 	case o.to != "" && o.guard.given():
 		return usagef("--resource-version and --uid go with --from: --to writes nothing to the server")
 	}
-	o.name = names[0]
 	if err := o.guard.validate(cmd.Flags()); err != nil {
 		return err
 	}
@@ -111,20 +108,8 @@ func (o *syncOptions) recordFrom(conn *connection, doc types.Document) mirror.Re
 	}
 	for f, v := range doc.Fields() {
 		if f.Section == "data" {
-			r.Data[f.Key] = rawValue(v)
+			r.Data[f.Key], _ = types.RawValue(v) // a server stores no other
 		}
 	}
 	return r
-}
-
-// rawValue are the bytes that a value of data or binaryData stands for.
-func rawValue(v any) []byte {
-	switch v := v.(type) {
-	case string:
-		return []byte(v)
-	case types.Binary:
-		raw, _ := v.Bytes() // a server stores no other
-		return raw
-	}
-	return nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 
@@ -16,7 +15,6 @@ import (
 type push struct {
 	*syncOptions
 	conn   *connection
-	object string
 	record *mirror.Record // what the folder was last in step with, nil if never
 	files  map[string][]byte
 	passed []string         // keys whose files are passed over: they stay as they are
@@ -75,7 +73,6 @@ func (p *push) read(folder *mirror.Folder) error {
 
 func (p *push) run(ctx context.Context, folder *mirror.Folder) error {
 	object := p.conn.ConfigMaps(p.conn.namespace).Object(p.name)
-	p.object = object.Object()
 	options := p.retryOptions(p.progress(object))
 	options.Want = p.guard.want()
 	created := false
@@ -135,17 +132,9 @@ func with(doc types.Document, files map[string][]byte) types.Document {
 	delete(next, "data")
 	delete(next, "binaryData")
 	for key, value := range files {
-		next.Set(types.Field{Section: "data", Key: key}, valueOfBytes(value))
+		next.Set(types.Field{Section: "data", Key: key}, types.ValueOf(value))
 	}
 	return next
-}
-
-// valueOfBytes is a value as a document holds it: text if it is UTF-8.
-func valueOfBytes(value []byte) any {
-	if fromfiles.InvalidUTF8(value) >= 0 {
-		return types.Binary(base64.StdEncoding.EncodeToString(value))
-	}
-	return string(value)
 }
 
 // fresh is the object to create where there is none.
@@ -226,7 +215,7 @@ func (p *push) overwrite(live types.Document) (types.Document, error) {
 }
 
 func (p *push) conflict(fields []types.Conflict, what, next string) error {
-	c := &conflictError{object: p.object, server: p.conn.Target().String(), what: what + "; nothing was written", next: next}
+	c := p.conn.conflict(p.conn.namespace, p.name, what+"; nothing was written", next)
 	for _, f := range fields {
 		sides := []sideValue{{"folder", f.Mine, ""}, {"live", f.Live, ""}}
 		if p.record != nil && p.record.UID == p.live.UID() {

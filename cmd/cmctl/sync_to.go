@@ -7,7 +7,6 @@ import (
 
 	"example.com/cmctl/cmd/cmctl/internal/mirror"
 	"example.com/cmctl/pkg/client"
-	"example.com/cmctl/pkg/retry"
 	"example.com/cmctl/pkg/types"
 )
 
@@ -28,8 +27,7 @@ func (o *syncOptions) runTo(ctx context.Context) error {
 	if o.watch {
 		return o.follow(ctx, conn, folder)
 	}
-	object := conn.ConfigMaps(conn.namespace).Object(o.name)
-	doc, err := retry.Read(ctx, object, o.retryOptions(o.progress(object)))
+	doc, err := o.readOne(ctx, conn.ConfigMaps(conn.namespace).Object(o.name))
 	if err != nil {
 		return conn.explain(conn.namespace, o.name, err)
 	}
@@ -95,16 +93,16 @@ func (o *syncOptions) refused(conn *connection, err error) error {
 
 // follow writes each version, until the command is ended.
 func (o *syncOptions) follow(ctx context.Context, conn *connection, folder *mirror.Folder) error {
-	maps := conn.ConfigMaps(conn.namespace)
+	object := conn.ConfigMaps(conn.namespace).Object(o.name).Object()
 	there := false
-	for event, err := range maps.Watch(ctx, client.WatchOptions{Name: o.name, Patient: true, Observe: (&connectivity{factory: o.factory}).observer()}) {
+	for event, err := range o.followOne(ctx, conn, o.name) {
 		switch {
 		case err != nil:
 			return conn.explain(conn.namespace, o.name, err)
 		case event.Type == client.Synced && !there:
-			o.note("%s is not there yet; waiting for it", maps.Object(o.name).Object())
+			o.note("%s is not there yet; waiting for it", object)
 		case event.Type == client.Deleted:
-			o.note("%s was deleted; the files stay as they are, and follow it again when it is made anew", maps.Object(o.name).Object())
+			o.note("%s was deleted; the files stay as they are, and follow it again when it is made anew", object)
 		case event.Object != nil:
 			there = true
 			if err := o.write(ctx, conn, folder, event.Object); err != nil {

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strconv"
 
+	"example.com/cmctl/cmd/cmctl/internal/command"
 	"example.com/cmctl/cmd/cmctl/internal/settings"
 	"example.com/cmctl/pkg/client"
-	"mvdan.cc/sh/v3/syntax"
 )
 
 // targetError says that no server could be chosen. Nothing was sent.
@@ -269,9 +269,5 @@ func (f *factory) where(d *destination) string {
 
 // flagText is a flag as a shell takes it.
 func flagText(name, value string) string {
-	quoted, err := syntax.Quote(value, syntax.LangPOSIX)
-	if err != nil {
-		quoted = value // it can't be quoted, so it can't have been typed
-	}
-	return " --" + name + "=" + quoted
+	return " --" + name + "=" + command.Quote(value)
 }

@@ -3,10 +3,8 @@ package main
 import (
 	"context"
 
-	"example.com/cmctl/cmd/cmctl/internal/fromfiles"
 	"example.com/cmctl/pkg/types"
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 type unsetOptions struct {
@@ -36,8 +34,8 @@ error: what was asked for is so already.`,
 			return o.run(cmd.Context())
 		},
 	}
-	cmd.Flags().StringArrayVar(&o.conditions, "if", nil, "write only if `KEY=VALUE` is there; KEY: it has any value; '!KEY': it is absent; may be repeated")
-	addHelmForce(cmd.Flags(), &o.force)
+	addConditions(cmd.Flags(), &o.conditions)
+	addHelmForce(cmd.Flags(), &o.helm)
 	o.add(cmd.Flags())
 	return cmd
 }
@@ -55,8 +53,8 @@ func (o *unsetOptions) operands(args []string) error {
 		return err
 	}
 	for _, key := range args[1:] {
-		if len(validation.IsConfigMapKey(key)) > 0 {
-			return usagef("%q can't be a key: %s", key, fromfiles.BadKey(key))
+		if err := checkKey(key); err != nil {
+			return err
 		}
 	}
 	o.name, o.keys = names[0], args[1:]
@@ -76,7 +74,7 @@ func (o *unsetOptions) run(ctx context.Context) error {
 	for _, key := range o.keys {
 		gone[types.Field{Section: "data", Key: key}] = nil
 	}
-	_, err = w.apply(ctx, change{
+	return w.one(ctx, "unset", change{
 		name: o.name,
 		edit: func(ctx context.Context, fresh types.Document) (types.Document, error) {
 			if err := w.holds(ctx, fresh, conditions); err != nil {
@@ -87,5 +85,4 @@ func (o *unsetOptions) run(ctx context.Context) error {
 		word:     func(_, _ types.Document) string { return "unset" },
 		computed: len(conditions) > 0,
 	})
-	return w.finish(asErrors(err)...)
 }

@@ -9,12 +9,10 @@ import (
 	"slices"
 
 	"example.com/cmctl/cmd/cmctl/internal/filter"
-	"example.com/cmctl/cmd/cmctl/internal/fromfiles"
 	"example.com/cmctl/cmd/cmctl/internal/manifest"
 	"example.com/cmctl/pkg/retry"
 	"example.com/cmctl/pkg/types"
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 type updateOptions struct {
@@ -58,8 +56,10 @@ exit code 7.`,
 			default:
 				return usagef("--format takes yaml or json, not %q", o.format)
 			}
-			if cmd.Flags().Changed("key") && len(validation.IsConfigMapKey(o.key)) > 0 {
-				return usagef("%q can't be a key: %s", o.key, fromfiles.BadKey(o.key))
+			if cmd.Flags().Changed("key") {
+				if err := checkKey(o.key); err != nil {
+					return usagef("--key: %v", err)
+				}
 			}
 			if o.key != "" && cmd.Flags().Changed("format") {
 				return usagef("--key gives the command the bytes of a value; --format doesn't go with it")
@@ -73,7 +73,7 @@ exit code 7.`,
 	cmd.Flags().StringVar(&o.format, "format", "", "what the command gets: yaml or json (default yaml, and json for jq)")
 	cmd.Flags().StringVar(&o.key, "key", "", "give the command the value of this `KEY` alone")
 	o.checks.addFlag(cmd.Flags())
-	addHelmForce(cmd.Flags(), &o.force)
+	addHelmForce(cmd.Flags(), &o.helm)
 	o.add(cmd.Flags())
 	return cmd
 }
@@ -115,28 +115,18 @@ func (o *updateOptions) run(ctx context.Context) error {
 	if o.key != "" {
 		edit = o.value
 	}
-	_, err = w.apply(ctx, change{
+	return w.one(ctx, "update", change{
 		name: o.name, edit: edit, checks: &o.checks, computed: true,
 		word: func(_, _ types.Document) string { return "updated" },
 	})
-	return w.finish(asErrors(err)...)
 }
 
 // value sends one value through the command.
 func (o *updateOptions) value(ctx context.Context, fresh types.Document) (types.Document, error) {
 	f := types.Field{Section: "data", Key: o.key}
-	var in []byte
-	switch v := fresh.Fields()[f].(type) {
-	case string:
-		in = []byte(v)
-	case types.Binary:
-		raw, ok := v.Bytes()
-		if !ok {
-			return nil, fmt.Errorf("%s is not base64, and can't be given to a command", f)
-		}
-		in = raw
-	default:
-		return nil, fmt.Errorf("it has no key %q; it has %q", o.key, fresh.DataKeys())
+	in, err := rawKey(fresh, o.key)
+	if err != nil {
+		return nil, err
 	}
 	out, err := filter.Run(ctx, o.command, in, o.Err)
 	if err != nil {

@@ -2,13 +2,11 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 )
 
 // buildVersion is set by release builds; otherwise the module's own is used.
@@ -80,18 +78,8 @@ func (o *versionOptions) run(ctx context.Context) error {
 }
 
 func (o *versionOptions) print(v versions) error {
-	switch o.output {
-	case "json":
-		enc := json.NewEncoder(o.Out)
-		enc.SetIndent("", "    ")
-		return enc.Encode(v)
-	case "yaml":
-		text, err := yaml.Marshal(v)
-		if err != nil {
-			return err
-		}
-		_, err = o.Out.Write(text)
-		return err
+	if o.output != "" {
+		return printValue(o.Out, o.output, v)
 	}
 	fmt.Fprintf(o.Out, "cmctl %s (%s)\n", v.ClientVersion, v.Go)
 	if v.ServerVersion != "" {

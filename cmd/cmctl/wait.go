@@ -13,7 +13,6 @@ import (
 	"example.com/cmctl/pkg/client"
 	"example.com/cmctl/pkg/types"
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/labels"
 )
 
 type waitOptions struct {
@@ -69,7 +68,7 @@ then.`,
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&o.wanted, "for", nil, "`condition` to wait for; may be repeated")
-	flags.StringVarP(&o.selector, "selector", "l", "", "wait for those whose labels match: tier=web,!old")
+	addSelector(flags, &o.selector)
 	flags.StringVar(&o.version, "resource-version", "", "with --for=change, the `version` since which a change counts")
 	flags.DurationVar(&o.timeout, "timeout", 30*time.Second, "how long to wait; 0 looks once, below 0 never ends")
 	flags.StringVarP(&o.output, "output", "o", "", "print the objects when it is done: "+strings.Join(output.Formats, ", "))
@@ -91,8 +90,8 @@ func (o *waitOptions) complete() (err error) {
 	case o.version != "" && !slices.Contains(o.wanted, "change"):
 		return usagef("--resource-version goes with --for=change")
 	}
-	if _, err := labels.Parse(o.selector); err != nil {
-		return usagef("-l %q is no label selector: %v", o.selector, err)
+	if _, err := parseSelector(o.selector); err != nil {
+		return err
 	}
 	for _, text := range o.wanted {
 		c, err := condition.Parse(text)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"example.com/cmctl/pkg/retry"
 	"example.com/cmctl/pkg/types"
@@ -17,13 +18,13 @@ type writeFlags struct {
 	guard  guardFlags
 	dryRun string
 	output string
-	force  bool // write the data of Helm's release records too
+	helm   bool // write the data of Helm's release records too: --force
 }
 
 func (w *writeFlags) add(flags *pflag.FlagSet) {
 	w.guard.add(flags)
 	addDryRun(flags, &w.dryRun)
-	flags.StringVarP(&w.output, "output", "o", "", "print the object: yaml, json or name")
+	addOutput(flags, &w.output)
 }
 
 func (w *writeFlags) validate(flags *pflag.FlagSet) error {
@@ -36,13 +37,16 @@ func (w *writeFlags) validate(flags *pflag.FlagSet) error {
 	return checkOutput(w.output, "yaml", "json", "name")
 }
 
+// addOutput adds -o of the verbs that print what they wrote.
+func addOutput(flags *pflag.FlagSet, output *string) {
+	flags.StringVarP(output, "output", "o", "", "print what was written: yaml, json or name")
+}
+
 // writer makes one verb's changes and tells what came of them.
 type writer struct {
 	*factory
 	writeFlags
-	conn    *connection
-	several bool             // more than one object may be printed
-	printed []types.Document // what -o shows at the end
+	conn *connection
 }
 
 // writer connects for a verb.
@@ -94,27 +98,39 @@ func (w *writer) options(c change, target retry.Target[types.Document]) retry.Op
 	return o
 }
 
-// apply makes a change and tells of it. Its result is how the change ended,
-// and what the object is then.
-func (w *writer) apply(ctx context.Context, c change) (retry.Result[types.Document], error) {
+// one makes the change of a verb that is about one object.
+func (w *writer) one(ctx context.Context, verb string, c change) error {
+	return w.ending(ctx, verb, func() (outcome, error) { return w.apply(ctx, c) })
+}
+
+// ending prints what -o asks for of a verb's one object.
+func (w *writer) ending(ctx context.Context, verb string, do func() (outcome, error)) error {
+	return oneOrMany(w.inOrder(ctx, verb, results{form: w.output}, 1, func(context.Context, *factory, int) (outcome, error) { return do() }))
+}
+
+// unchanged is the word for a change that the object had already.
+const unchanged = "unchanged"
+
+// apply makes a change and tells of it.
+func (w *writer) apply(ctx context.Context, c change) (outcome, error) {
 	object := w.conn.ConfigMaps(w.conn.namespace).Object(c.name)
 	if c.target == nil {
 		c.target = object
 	}
-	a := &attempt{change: c, f: w.factory, force: w.force}
+	a := &attempt{change: c, f: w.factory, force: w.helm}
 	res, err := w.send(ctx, c, a)
 	switch {
 	case w.landedAndGone(err):
-		return res, w.tell(c.name, c.word(a.on, nil), nil)
+		return w.told(c.name, c.word(a.on, nil), nil)
 	case err == nil && res.Outcome == retry.Unchanged:
-		return res, w.tell(c.name, "unchanged", res.Object)
+		return w.told(c.name, unchanged, res.Object)
 	case err == nil:
-		err = w.verify(ctx, a, res)
+		err = w.verify(ctx, a, res.Object)
 	}
 	if err != nil {
-		return res, w.explain(a, err)
+		return outcome{}, w.explain(a, err)
 	}
-	return res, w.tell(c.name, c.word(a.on, res.Object), res.Object)
+	return w.told(c.name, c.word(a.on, res.Object), res.Object)
 }
 
 // send lets the change happen, or makes its result here for a dry run.
@@ -172,6 +188,7 @@ func (a *attempt) create(ctx context.Context) (types.Document, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.on, a.next = nil, made
 	return made, a.check(ctx, nil, made)
 }
 
@@ -195,25 +212,27 @@ func (a *attempt) here(ctx context.Context, o retry.Options) (retry.Result[types
 
 // verify looks for servers that didn't do what they were asked for: that drop
 // what they don't know and report a success, or that store a dry run.
-func (w *writer) verify(ctx context.Context, a *attempt, res retry.Result[types.Document]) error {
+func (w *writer) verify(ctx context.Context, a *attempt, got types.Document) error {
 	switch {
-	case a.next == nil || w.dryRun == dryRunClient:
-		return nil
-	case w.dryRun == dryRunNone:
-		return stored(res.Object, a.on, types.Diff(a.on, a.next))
-	}
-	now, err := retry.Read(ctx, a.target, w.retryOptions(nil))
-	switch was := a.on.ResourceVersion(); {
-	case err != nil:
-		w.note("warning: whether the dry run stored nothing could not be looked up: %v", err)
-	case now.ResourceVersion() == was:
-	case now.ResourceVersion() == res.Object.ResourceVersion():
-		return fmt.Errorf("the server does not know dry runs: it STORED this change, as version %s; version %s was there before",
-			now.ResourceVersion(), was)
-	default:
-		w.note("warning: somebody else wrote during the dry run, which was made from version %s; the version is %s now", was, now.ResourceVersion())
+	case w.dryRun == dryRunServer:
+		return w.checkUnstored(ctx, a.target, a.on, got)
+	case w.dryRun == dryRunNone && a.on != nil:
+		return stored(got, a.on, types.Diff(a.on, a.next))
 	}
 	return nil
+}
+
+// stored checks that the server kept what it was sent: one that doesn't know a
+// field drops it and reports a success.
+func stored(got, sentOn types.Document, changes []types.Change) error {
+	if len(changes) == 0 || got.ResourceVersion() != sentOn.ResourceVersion() {
+		return nil
+	}
+	fields := make([]types.Field, len(changes))
+	for i, c := range changes {
+		fields[i] = c.Field
+	}
+	return fmt.Errorf("the server accepted the write and stored nothing of it (%s): it doesn't keep these fields", strings.Join(fieldNames(fields), ", "))
 }
 
 // explain adds to a failed change its object, and the way out where there is
@@ -246,9 +265,8 @@ type dispute struct {
 }
 
 func (w *writer) dispute(doc types.Document) *dispute {
-	object := w.conn.ConfigMaps(w.conn.namespace).Object(doc.Name()).Object()
 	return &dispute{
-		err:    &conflictError{object: object, server: w.conn.Target().String()},
+		err:    w.conn.conflict(w.conn.namespace, doc.Name(), "", ""),
 		doc:    doc,
 		fields: doc.Fields(),
 		find:   newOrigins(w.conn, doc),
@@ -276,32 +294,7 @@ func (d *dispute) end(what, next string) error {
 	return d.err
 }
 
-// tell prints the line of result, or keeps the object for -o.
-func (w *writer) tell(name, what string, doc types.Document) error {
-	if w.output != "" {
-		if doc == nil { // it was deleted since
-			return nil
-		}
-		w.printed = append(w.printed, doc)
-		return nil
-	}
-	return w.say("configmap/%s %s", name, dryly(what, w.dryRun))
-}
-
-// finish prints what -o asks for, and passes on what went wrong.
-func (w *writer) finish(errs ...error) error {
-	if err := w.print(); err != nil {
-		errs = append(errs, err)
-	}
-	return oneOrMany(errs)
-}
-
-func (w *writer) print() error {
-	if w.output != "" && w.dryRun != dryRunNone {
-		w.note("%s", dryly("nothing was stored", w.dryRun))
-	}
-	if len(w.printed) > 0 {
-		return printWritten(w.Out, w.output, w.several, w.printed...)
-	}
-	return nil
+// told tells what came of an object, nil if it was deleted since.
+func (w *writer) told(name, what string, doc types.Document) (outcome, error) {
+	return outcome{what, doc}, w.tellResult(w.output, w.dryRun, "configmap/"+name, what)
 }

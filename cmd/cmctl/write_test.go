@@ -9,119 +9,8 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"strings"
-	"sync"
 	"testing"
 )
-
-// bench is a cmserver behind a front that a test may let misbehave.
-type bench struct {
-	t *testing.T
-	// meddle may answer a request in the server's place. Nil, or false, passes it
-	// on.
-	meddle func(w http.ResponseWriter, r *http.Request) bool
-	direct string // the server's own address
-
-	mu       sync.Mutex
-	requests []string // guarded by mu: method, and code where a write was refused
-}
-
-func newBench(t *testing.T) *bench {
-	t.Helper()
-	b := &bench{t: t}
-	direct, stop, err := serve()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(stop)
-	b.direct = direct
-	to, err := url.Parse(direct)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := httputil.NewSingleHostReverseProxy(to)
-	proxy.ModifyResponse = func(r *http.Response) error {
-		b.note(fmt.Sprintf("%s %d", r.Request.Method, r.StatusCode))
-		return nil
-	}
-	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if b.meddle == nil || !b.meddle(w, r) {
-			proxy.ServeHTTP(w, r)
-		}
-	}))
-	t.Cleanup(front.Close)
-	t.Setenv("HOME", t.TempDir())
-	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
-	t.Setenv("CMCTL_SERVER", front.URL)
-	return b
-}
-
-func (b *bench) note(request string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.requests = append(b.requests, request)
-}
-
-// seen are the requests since the last call.
-func (b *bench) seen() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	all := strings.Join(b.requests, ", ")
-	b.requests = nil
-	return all
-}
-
-// ended is how a command ended.
-type ended struct {
-	code     int
-	out, err string
-}
-
-// cmctl runs a command through the front.
-func (b *bench) cmctl(args ...string) ended {
-	b.t.Helper()
-	var out, errs bytes.Buffer
-	code := run(b.t.Context(), args, streams{In: strings.NewReader(""), Out: &out, Err: &errs}, nil)
-	return ended{code, out.String(), errs.String()}
-}
-
-// must runs a command that has to succeed.
-func (b *bench) must(args ...string) string {
-	b.t.Helper()
-	e := b.cmctl(args...)
-	if e.code != 0 {
-		b.t.Fatalf("cmctl %v ended with %d:\n%s", args, e.code, e.err)
-	}
-	return e.out
-}
-
-// past runs a command of somebody else, past the front.
-func (b *bench) past(args ...string) {
-	b.t.Helper()
-	b.must(append(args, "--server="+b.direct)...)
-}
-
-// holds demands texts in the object app.
-func (b *bench) holds(wants ...string) {
-	b.t.Helper()
-	text := b.must("get", "app", "-o", "yaml", "--server="+b.direct)
-	for _, want := range wants {
-		if !strings.Contains(text, want) {
-			b.t.Errorf("no %q in\n%s", want, text)
-		}
-	}
-}
-
-// once is a meddler that does something before the first request of a method,
-// and then lets it through.
-func once(method string, do func()) func(http.ResponseWriter, *http.Request) bool {
-	var first sync.Once
-	return func(_ http.ResponseWriter, r *http.Request) bool {
-		if r.Method == method && !strings.HasSuffix(r.URL.Path, "/history") {
-			first.Do(do)
-		}
-		return false
-	}
-}
 
 // Each verb makes its change again, on a fresh copy, after one refusal.
 func TestAChangeIsMadeAgainOnAFreshCopy(t *testing.T) {
@@ -322,7 +211,7 @@ func TestAStoredDryRunIsFound(t *testing.T) {
 				r.URL.RawQuery = q.Encode()
 				return false
 			}
-			if e := b.cmctl(args...); e.code != exitFailed || !strings.Contains(e.err, "STORED this change, as version 2") {
+			if e := b.cmctl(args...); e.code != exitFailed || !strings.Contains(e.err, "THE DRY RUN WAS STORED, as version 2") {
 				t.Errorf("with one that doesn't it ended with %d:\n%s", e.code, e.err)
 			}
 		})

@@ -112,13 +112,10 @@ func nameOf(f Field, value any) string {
 // bytesOf is what of a value is digested: text and bytes as they are, so that
 // sha256sum gives the same, anything else as JSON.
 func bytesOf(value any) []byte {
-	switch v := value.(type) {
-	case string:
-		return []byte(v)
-	case Binary:
-		if raw, ok := v.Bytes(); ok {
-			return raw
-		}
+	if raw, ok := RawValue(value); ok {
+		return raw
+	}
+	if v, ok := value.(Binary); ok {
 		return []byte(v) // differs from every value that is base64 in nothing but luck
 	}
 	var b bytes.Buffer

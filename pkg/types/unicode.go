@@ -22,7 +22,7 @@ func checkUTF8(body []byte) error {
 	if utf8.Valid(body) {
 		return nil
 	}
-	at := invalidAt(string(body))
+	at := InvalidUTF8(body)
 	return BadRequest(fmt.Sprintf("the body is not UTF-8 text: byte 0x%02x at offset %d%s", body[at], at, bytesAdvice))
 }
 
@@ -64,7 +64,7 @@ func unit[T []byte | string](body T, i int) (rune, bool) {
 func checkStrings(v reflect.Value, path string) error {
 	switch v.Kind() {
 	case reflect.String:
-		if at := invalidAt(v.String()); at >= 0 {
+		if at := InvalidUTF8([]byte(v.String())); at >= 0 {
 			return BadRequest(fmt.Sprintf("%s is not UTF-8 text: byte 0x%02x at offset %d%s",
 				path, v.String()[at], at, bytesAdvice))
 		}
@@ -112,16 +112,4 @@ func join(path string, f reflect.StructField) string {
 		return name
 	}
 	return path + "." + name
-}
-
-// invalidAt is the offset of the first byte that is not UTF-8, or -1.
-func invalidAt(s string) int {
-	for i, r := range s {
-		if r == utf8.RuneError {
-			if _, size := utf8.DecodeRuneInString(s[i:]); size == 1 {
-				return i
-			}
-		}
-	}
-	return -1
 }

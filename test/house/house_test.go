@@ -42,12 +42,13 @@ func packages(t *testing.T) []pkg {
 // ours that stand beside it here, and no others.
 func TestImportsRunOneWay(t *testing.T) {
 	allowed := map[string][]string{
-		"cmd/cmctl":                     {"cmd/cmctl/internal/blame", "cmd/cmctl/internal/check", "cmd/cmctl/internal/condition", "cmd/cmctl/internal/difference", "cmd/cmctl/internal/draft", "cmd/cmctl/internal/filter", "cmd/cmctl/internal/fromfiles", "cmd/cmctl/internal/manifest", "cmd/cmctl/internal/markers", "cmd/cmctl/internal/mirror", "cmd/cmctl/internal/output", "cmd/cmctl/internal/schema", "cmd/cmctl/internal/settings", "cmd/cmctl/internal/supervise", "cmd/cmctl/internal/view", "pkg/client", "pkg/retry", "pkg/types"},
-		"cmd/cmctl/internal/check":      {"pkg/types", "pkg/types/content"},
+		"cmd/cmctl":                     {"cmd/cmctl/internal/blame", "cmd/cmctl/internal/check", "cmd/cmctl/internal/command", "cmd/cmctl/internal/condition", "cmd/cmctl/internal/difference", "cmd/cmctl/internal/draft", "cmd/cmctl/internal/filter", "cmd/cmctl/internal/fromfiles", "cmd/cmctl/internal/managed", "cmd/cmctl/internal/manifest", "cmd/cmctl/internal/markers", "cmd/cmctl/internal/mirror", "cmd/cmctl/internal/output", "cmd/cmctl/internal/schema", "cmd/cmctl/internal/settings", "cmd/cmctl/internal/supervise", "cmd/cmctl/internal/view", "pkg/client", "pkg/retry", "pkg/types"},
+		"cmd/cmctl/internal/check":      {"cmd/cmctl/internal/command", "pkg/types", "pkg/types/content"},
+		"cmd/cmctl/internal/command":    {},
 		"cmd/cmctl/internal/manifest":   {"pkg/client", "pkg/types"},
 		"cmd/cmctl/internal/output":     {"pkg/types"},
 		"cmd/cmctl/internal/schema":     {},
-		"cmd/cmctl/internal/filter":     {},
+		"cmd/cmctl/internal/filter":     {"cmd/cmctl/internal/command"},
 		"cmd/cmctl/internal/settings":   {},
 		"cmd/cmserver":                  {"pkg/server", "pkg/server/store", "pkg/server/store/local"},
 		"pkg/types":                     {"pkg/types/content", "pkg/types/lines"},
@@ -57,7 +58,8 @@ func TestImportsRunOneWay(t *testing.T) {
 		"pkg/client":                    {"pkg/retry", "pkg/types"},
 		"cmd/cmctl/internal/difference": {"cmd/cmctl/internal/output", "pkg/types", "pkg/types/lines"},
 		"cmd/cmctl/internal/fromfiles":  {"pkg/types"},
-		"cmd/cmctl/internal/blame":      {"pkg/types", "pkg/types/lines"},
+		"cmd/cmctl/internal/managed":    {"pkg/types"},
+		"cmd/cmctl/internal/blame":      {"cmd/cmctl/internal/managed", "pkg/types", "pkg/types/lines"},
 		"cmd/cmctl/internal/condition":  {"cmd/cmctl/internal/output", "pkg/client", "pkg/types"},
 		"cmd/cmctl/internal/supervise":  {},
 		"cmd/cmctl/internal/mirror":     {},

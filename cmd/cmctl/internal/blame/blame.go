@@ -14,6 +14,7 @@ import (
 	"slices"
 	"time"
 
+	"example.com/cmctl/cmd/cmctl/internal/managed"
 	"example.com/cmctl/pkg/types"
 )
 
@@ -127,45 +128,11 @@ func (b *Blame) older(f types.Field) Origin {
 	if b.any {
 		o.Version, o.Time = b.last.ResourceVersion, b.last.Time.Time
 	}
-	manager, at := ManagerOf(b.live, f)
+	manager, at := managed.Last(b.live, f)
 	o.Manager = manager
 	// managedFields have one time for each manager, that of its last write.
 	if !at.IsZero() && (o.Time.IsZero() || at.Before(o.Time)) {
 		o.Time = at
 	}
 	return o
-}
-
-// ManagerOf is the field manager that an object's managedFields name for a
-// field, and when that manager wrote last; the newest, if several own it. The
-// name is empty if there is none.
-func ManagerOf(d types.Document, f types.Field) (manager string, at time.Time) {
-	managed, _ := d.Value("metadata", "managedFields")
-	entries, _ := managed.([]any)
-	for _, e := range entries {
-		entry, _ := e.(map[string]any)
-		if set, _ := entry["fieldsV1"].(map[string]any); !owns(set, f) {
-			continue
-		}
-		name, _ := entry["manager"].(string)
-		text, _ := entry["time"].(string)
-		when, _ := time.Parse(time.RFC3339, text) // zero if it has none
-		if manager == "" || !when.Before(at) {
-			manager, at = name, when
-		}
-	}
-	return manager, at
-}
-
-// owns looks a field up in a fieldsV1 set.
-func owns(set map[string]any, f types.Field) bool {
-	paths := map[string][][]string{
-		"data":                 {{"f:data"}, {"f:binaryData"}},
-		"metadata.labels":      {{"f:metadata", "f:labels"}},
-		"metadata.annotations": {{"f:metadata", "f:annotations"}},
-	}
-	return slices.ContainsFunc(paths[f.Section], func(path []string) bool {
-		_, ok := types.Document(set).Value(append(path, "f:"+f.Key)...)
-		return ok
-	})
 }

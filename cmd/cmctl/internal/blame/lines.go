@@ -3,6 +3,7 @@ package blame
 import (
 	"strings"
 
+	"example.com/cmctl/cmd/cmctl/internal/managed"
 	"example.com/cmctl/pkg/types"
 	"example.com/cmctl/pkg/types/lines"
 )
@@ -87,7 +88,7 @@ func (l *Lines) settle(i int) {
 // tell. A line that is older than all of them was there by the oldest. Without
 // any, all are as old as the last write of the value, by whomever.
 func (l *Lines) Origins() []Line {
-	_, written := ManagerOf(l.live, l.field)
+	_, written := managed.Last(l.live, l.field)
 	for i, at := range l.at {
 		switch {
 		case at == 0:

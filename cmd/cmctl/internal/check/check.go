@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"example.com/cmctl/cmd/cmctl/internal/command"
 	"example.com/cmctl/pkg/types"
 	"example.com/cmctl/pkg/types/content"
 )
@@ -57,10 +58,8 @@ func (c Command) Validate() error {
 	if _, err := path.Match(c.Keys, ""); err != nil {
 		return fmt.Errorf("the pattern of keys %q is broken: %w", c.Keys, err)
 	}
-	if _, err := c.words(); err != nil {
-		return fmt.Errorf("the command %q is broken: %w", c.Command, err)
-	}
-	return nil
+	_, err := command.Words(c.Command)
+	return err
 }
 
 // Checks are the checks to make. The zero value makes those that need no
@@ -108,10 +107,10 @@ func (c *Checks) Document(ctx context.Context, before, after types.Document) []P
 func (c *Checks) value(ctx context.Context, key, text string) []Problem {
 	var problems []Problem
 	custom := false
-	for _, command := range c.Commands {
-		if match, _ := path.Match(command.Keys, key); match { // Validate knows the pattern
+	for _, own := range c.Commands {
+		if match, _ := path.Match(own.Keys, key); match { // Validate knows the pattern
 			custom = true
-			if cause := c.run(ctx, command, key, text); cause != "" {
+			if cause := c.run(ctx, own.Command, key, text); cause != "" {
 				problems = append(problems, Problem{Key: key, Cause: cause})
 			}
 		}

@@ -72,21 +72,15 @@ func parseKey(text string) (Condition, error) {
 		return Condition{}, errors.New("it names no key")
 	}
 	return Condition{unmet: func(o *Object) string {
-		value, ok := "", false
-		switch v := o.now.Fields()[types.Field{Section: "data", Key: key}].(type) {
-		case string:
-			value, ok = v, true
-		case types.Binary:
-			raw, _ := v.Bytes()
-			value, ok = string(raw), true
-		}
+		value := o.now.Fields()[types.Field{Section: "data", Key: key}]
+		raw, _ := types.RawValue(value)
 		switch {
 		case o.now == nil:
 			return o.there()
-		case !ok:
+		case value == nil:
 			return fmt.Sprintf("it has no key %q", key)
-		case compare && value != want:
-			return fmt.Sprintf("%s is %s, not %s", key, short(value), short(want))
+		case compare && string(raw) != want:
+			return fmt.Sprintf("%s is %s, not %s", key, short(string(raw)), short(want))
 		}
 		return ""
 	}}, nil

@@ -11,7 +11,10 @@ import (
 	"io"
 	"os/exec"
 	"strings"
+	"syscall"
 	"time"
+
+	"example.com/cmctl/cmd/cmctl/internal/command"
 )
 
 // MaxOutput is how many bytes a command may write: more than any object that a
@@ -41,21 +44,21 @@ func Run(ctx context.Context, argv []string, in []byte, stderr io.Writer) ([]byt
 	cmd := exec.CommandContext(running, argv[0], argv[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(in), out, stderr
 	cmd.WaitDelay = grace
-	ownGroup(cmd)
+	command.OwnGroup(cmd, syscall.SIGTERM)
 	err := cmd.Run()
 	name := strings.Join(argv, " ")
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
-		endGroup(cmd)
+		command.KillGroup(cmd)
 		return nil, fmt.Errorf("%s: %w", name, ctx.Err())
 	case out.full:
-		endGroup(cmd)
+		command.KillGroup(cmd)
 		return nil, fmt.Errorf("%s wrote more than %d MiB, which no object may have", name, MaxOutput>>20)
 	case errors.As(err, &exit):
 		return nil, &FailedError{Command: name, How: exit.Error()}
 	case errors.Is(err, exec.ErrWaitDelay):
-		endGroup(cmd)
+		command.KillGroup(cmd)
 		return nil, fmt.Errorf("%s ended, but something that it started keeps its output open", name)
 	case err != nil:
 		return nil, fmt.Errorf("%s can't be run: %w", name, err)

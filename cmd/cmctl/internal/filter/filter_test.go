@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"example.com/cmctl/cmd/cmctl/internal/filter"
@@ -57,16 +58,15 @@ func TestItsComplaintsPassThrough(t *testing.T) {
 func TestTheEndOfTheContextEndsTheWholeGroup(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "held")
 	ctx, cancel := context.WithCancel(t.Context())
-	held, err := makePipe(fifo)
-	if err != nil {
-		t.Skipf("no named pipes here: %v", err)
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
 	}
 	done := make(chan error, 1)
 	go func() {
 		_, err := filter.Run(ctx, []string{"sh", "-c", `(trap '' TERM; exec 3>"$0"; sleep 600) & wait`, fifo}, nil, io.Discard)
 		done <- err
 	}()
-	reader, err := held()
+	reader, err := os.Open(fifo)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,8 +78,4 @@ func TestTheEndOfTheContextEndsTheWholeGroup(t *testing.T) {
 	if rest, err := io.ReadAll(reader); err != nil || len(rest) > 0 {
 		t.Errorf("the pipe ended with %q, %v", rest, err)
 	}
-}
-
-func open(path string) func() (*os.File, error) {
-	return func() (*os.File, error) { return os.Open(path) }
 }

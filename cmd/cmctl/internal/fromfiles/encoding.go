@@ -5,18 +5,6 @@ import (
 	"unicode/utf8"
 )
 
-// InvalidUTF8 is the offset of the first byte that is no UTF-8, -1 if none.
-func InvalidUTF8(b []byte) int {
-	for i := 0; i < len(b); {
-		r, size := utf8.DecodeRune(b[i:])
-		if r == utf8.RuneError && size == 1 {
-			return i
-		}
-		i += size
-	}
-	return -1
-}
-
 // encodingOf guesses the encoding of text that is not meant to be UTF-8, empty if
 // it doesn't look like text in another one.
 func encodingOf(b []byte) string {
@@ -29,7 +17,7 @@ func encodingOf(b []byte) string {
 		return "UTF-16LE"
 	case zeros(b, 0) && !zeros(b, 1):
 		return "UTF-16BE"
-	case InvalidUTF8(b) >= 0 && onlyLatin1(b):
+	case !utf8.Valid(b) && onlyLatin1(b):
 		return "Latin-1"
 	}
 	return ""

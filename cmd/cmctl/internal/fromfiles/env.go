@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"unicode/utf8"
+
+	"example.com/cmctl/pkg/types"
 )
 
 // addEnvFile reads one env file.
@@ -19,7 +21,7 @@ func (c *collector) addEnvFile(path string) {
 		path = "standard input"
 	}
 	if !utf8.Valid(text) {
-		c.fail(fmt.Errorf("%s is not UTF-8 text: byte %d", path, InvalidUTF8(text)))
+		c.fail(fmt.Errorf("%s is not UTF-8 text: byte %d", path, types.InvalidUTF8(text)))
 		return
 	}
 	e := env{collector: c, path: path, text: string(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")))}

@@ -7,7 +7,6 @@ package fromfiles
 
 import (
 	"bytes"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"example.com/cmctl/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -99,24 +99,21 @@ func (c *collector) add(key string, value []byte, origin string) {
 		return
 	}
 	c.origin[key] = origin
-	bad := InvalidUTF8(value)
+	bad := types.InvalidUTF8(value)
 	guess := encodingOf(value)
 	if guess != "" {
 		guess = " (looks like " + guess + ")"
 	}
-	field := types.Field{Section: "data", Key: key}
 	switch {
 	case bad >= 0 && c.RequireText:
 		c.fail(fmt.Errorf("%s: not UTF-8 at byte %d%s, and --require-text is given", origin, bad, guess))
+		return
 	case bad >= 0:
 		c.Note("%s: stored as binary: not UTF-8 at byte %d%s", origin, bad, guess)
-		c.doc.Set(field, types.Binary(base64.StdEncoding.EncodeToString(value)))
-	default:
-		if guess != "" {
-			c.Note("%s: stored as text, with its zero bytes%s", origin, guess)
-		}
-		c.doc.Set(field, string(value))
+	case guess != "":
+		c.Note("%s: stored as text, with its zero bytes%s", origin, guess)
 	}
+	c.doc.Set(types.Field{Section: "data", Key: key}, types.ValueOf(value))
 }
 
 // BadKey names what is wrong with a key, empty if nothing is.
@@ -179,7 +176,7 @@ func (c *collector) addFile(key, path string) {
 		c.fail(err)
 		return
 	}
-	if crlf := []byte("\r\n"); InvalidUTF8(value) < 0 && bytes.Contains(value, crlf) {
+	if crlf := []byte("\r\n"); utf8.Valid(value) && bytes.Contains(value, crlf) {
 		if c.LF {
 			value = bytes.ReplaceAll(value, crlf, []byte("\n"))
 		} else {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"example.com/cmctl/cmd/cmctl/internal/command"
 	"example.com/cmctl/cmd/cmctl/internal/view"
 	"example.com/cmctl/pkg/retry"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -45,16 +46,16 @@ func (s *session) body(text []byte) []byte {
 
 // resumeCommand is what goes on from the draft after err.
 func (s *session) resumeCommand(err error) string {
-	command := "cmctl edit --resume " + shellQuote(s.draft.Path())
+	line := "cmctl edit --resume " + command.Quote(s.draft.Path())
 	switch {
 	case errors.As(err, new(*deletedError)):
-		command += " --save-as=" + s.draft.Shown.Name
+		line += " --save-as=" + s.draft.Shown.Name
 	case errors.As(err, new(*retry.ReplacedError)), apierrors.IsAlreadyExists(err):
-		command += " --save-as=OTHER-NAME"
+		line += " --save-as=OTHER-NAME"
 	case s.saveAs != "":
-		command += " --save-as=" + s.saveAs
+		line += " --save-as=" + s.saveAs
 	}
-	return command + s.conn.where
+	return line + s.conn.where
 }
 
 // keptError adds to an error where the person's text is. report says it, after

@@ -3,9 +3,9 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"maps"
 	"slices"
 
+	"example.com/cmctl/cmd/cmctl/internal/managed"
 	"example.com/cmctl/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
@@ -50,7 +50,7 @@ func (a *application) serverBody(live types.Document) (types.Document, error) {
 		if a.set == nil {
 			// What we don't send we would give up: it stays in its set.
 			for f, v := range live.Fields() {
-				if (f == setLabel || f == setMember || f == setNamespaces) && ownersOf(live, f, a.conn.manager).Ours {
+				if (f == setLabel || f == setMember || f == setNamespaces) && managed.OwnersOf(live, f, a.conn.manager).Ours {
 					body.Set(f, v)
 				}
 			}
@@ -73,7 +73,7 @@ func (a *application) serverOnto(live types.Document) (plan, error) {
 	if upgraded != nil {
 		owned = upgraded
 	}
-	owners := func(f types.Field) types.Owners { return ownersOf(owned, f, manager) }
+	owners := func(f types.Field) types.Owners { return managed.OwnersOf(owned, f, manager) }
 	base := serverRecordIn(live, manager)
 	out := types.ApplyByServer(base, a.file, live, owners, types.ServerApplyOptions{Side: a.side(), TakeContested: a.forceConflicts})
 	out.Drifts = append(out.Drifts, lostItems(base, a.file, owned, manager)...)
@@ -114,6 +114,11 @@ func (a *application) serverOnto(live types.Document) (plan, error) {
 // item by item.
 func lostItems(base types.Base, file, live types.Document, manager string) (drifts []types.Drift) {
 	f, l := file.Fields(), live.Fields()
+	applied := func(list types.Field, item any) bool {
+		return slices.ContainsFunc(managed.Entries(live), func(e managed.Entry) bool {
+			return e.Is(manager, managed.Apply) && e.OwnsItem(list, item)
+		})
+	}
 	for field, value := range l {
 		list, ok := value.([]any)
 		if !ok || field.Section != "metadata" {
@@ -123,9 +128,9 @@ func lostItems(base types.Base, file, live types.Document, manager string) (drif
 		var ours []any
 		lost := false
 		for _, item := range list {
-			if ownsItem(live, field, item, manager) {
+			if applied(field, item) {
 				ours = append(ours, item)
-				lost = lost || !slices.ContainsFunc(wanted, func(w any) bool { return itemKey(w) == itemKey(item) })
+				lost = lost || !slices.ContainsFunc(wanted, func(w any) bool { return managed.ItemKey(w) == managed.ItemKey(item) })
 			}
 		}
 		if !lost || base != nil && base.Same(field, ours) {
@@ -181,8 +186,8 @@ func wroteRecord(live types.Document, manager string) bool {
 		if _, ok := live.Annotation(f.Key); !ok {
 			continue
 		}
-		for _, e := range managedFields(live) {
-			if e.is(manager, opUpdate) && owns(e.fields(), f) {
+		for _, e := range managed.Entries(live) {
+			if e.Is(manager, managed.Update) && e.Owns(f) {
 				return true
 			}
 		}
@@ -196,35 +201,5 @@ func upgrade(live types.Document, manager string) types.Document {
 	if !wroteRecord(live, manager) {
 		return nil
 	}
-	next := live.Clone()
-	var rest []any
-	ours := map[string]any{"manager": manager, "operation": opApply, "apiVersion": types.APIVersion, "fieldsType": "FieldsV1"}
-	set, newest := map[string]any{}, ""
-	for _, e := range managedFields(next) {
-		if !e.is(manager, opApply) && !e.is(manager, opUpdate) {
-			rest = append(rest, map[string]any(e))
-			continue
-		}
-		set = union(set, e.fields())
-		when, _ := e["time"].(string)
-		newest = max(newest, when)
-	}
-	ours["fieldsV1"] = set
-	if newest != "" {
-		ours["time"] = newest
-	}
-	next.SetMeta("managedFields", append(rest, ours))
-	return next
-}
-
-// union puts two field sets together.
-func union(a, b map[string]any) map[string]any {
-	out := map[string]any{}
-	maps.Copy(out, a)
-	for k, v := range b {
-		left, _ := out[k].(map[string]any)
-		right, _ := v.(map[string]any)
-		out[k] = union(left, right)
-	}
-	return out
+	return managed.AsApplied(live, manager)
 }

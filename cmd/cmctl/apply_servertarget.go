@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
+	"example.com/cmctl/cmd/cmctl/internal/managed"
 	"example.com/cmctl/pkg/client"
 	"example.com/cmctl/pkg/retry"
 	"example.com/cmctl/pkg/types"
@@ -78,8 +80,19 @@ func (a *application) contested(p plan, refused *contestedError) error {
 
 func (a *application) addContested(c *conflictError, p plan) {
 	for _, d := range firstOf(p.server.contested) {
-		c.add(d.Field, sideValue{"file", d.File, ""}, sideValue{"live", d.Live, managersOf(p.live, d.Field, a.conn.manager)})
+		c.add(d.Field, sideValue{"file", d.File, ""}, sideValue{"live", d.Live, ownedBy(p.live, d.Field, a.conn.manager)})
 	}
+}
+
+// ownedBy names who owns a field, apart from what our manager applied.
+func ownedBy(d types.Document, f types.Field, manager string) string {
+	var names []string
+	for _, e := range managed.Entries(d) {
+		if e.Owns(f) && !e.Is(manager, managed.Apply) {
+			names = append(names, fmt.Sprintf("%s, by %s %s", e.Manager(), strings.ToLower(string(e.Operation())), atOrBefore(e.Time())))
+		}
+	}
+	return "owned by " + strings.Join(names, " and ")
 }
 
 // fieldNamed finds the field that a server names: .data.mode.

@@ -1,26 +1,20 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
-	"strings"
-	"text/tabwriter"
 
+	"example.com/cmctl/cmd/cmctl/internal/output"
 	"example.com/cmctl/cmd/cmctl/internal/settings"
 	"example.com/cmctl/pkg/client"
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 )
 
-// oneName takes a command's one operand.
-func oneName(what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != 1 || args[0] == "" {
-			return usagef("%s takes one %s", cmd.Name(), what)
-		}
-		return nil
+// oneContext takes a command's one operand.
+func oneContext(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 || args[0] == "" {
+		return usagef("%s takes one NAME", cmd.Name())
 	}
+	return nil
 }
 
 type getContextsOptions struct {
@@ -123,31 +117,18 @@ func (o *getContextsOptions) print(all []contextInfo) error {
 			}
 		}
 		return nil
-	case "json":
-		enc := json.NewEncoder(o.Out)
-		enc.SetIndent("", "    ")
-		return enc.Encode(all)
-	case "yaml":
-		text, err := yaml.Marshal(all)
-		if err == nil {
-			_, err = o.Out.Write(text)
-		}
-		return err
+	case "json", "yaml":
+		return printValue(o.Out, o.output, all)
 	}
-	return printContexts(o.Out, all)
-}
-
-func printContexts(out io.Writer, all []contextInfo) error {
-	w := tabwriter.NewWriter(out, 0, 8, 3, ' ', 0)
-	fmt.Fprintln(w, "CURRENT\tNAME\tSERVER\tNAMESPACE\tFROM")
+	laid := output.Table{Header: []string{"CURRENT", "NAME", "SERVER", "NAMESPACE", "FROM"}, Colors: o.colors(o.Out)}
 	for _, c := range all {
 		mark := ""
 		if c.Current {
 			mark = "*"
 		}
-		fmt.Fprintln(w, strings.Join([]string{mark, c.Name, c.Server, c.Namespace, c.From}, "\t"))
+		laid.Rows = append(laid.Rows, []string{mark, c.Name, c.Server, c.Namespace, c.From})
 	}
-	return w.Flush()
+	return laid.Print(o.Out)
 }
 
 func newCurrentContext(f *factory) *cobra.Command {
@@ -183,7 +164,7 @@ so no cluster is written to just because kubectl was last used on it.`,
 		Example: `  cmctl config use-context lab
   cmctl config set-context prod --kubeconfig=$HOME/.kube/config --context=prod-eu
   cmctl config use-context prod`,
-		Args:              oneName("NAME"),
+		Args:              oneContext,
 		ValidArgsFunction: f.completeOwnContexts,
 		RunE:              func(_ *cobra.Command, args []string) error { return f.useContext(args[0]) },
 	}
@@ -267,7 +248,7 @@ func newDeleteContext(f *factory) *cobra.Command {
 If it is the current one, commands that name no server fail until another one is
 chosen: they don't go elsewhere by themselves.`,
 		Example:           `  cmctl config delete-context lab`,
-		Args:              oneName("NAME"),
+		Args:              oneContext,
 		ValidArgsFunction: f.completeOwnContexts,
 		RunE: func(_ *cobra.Command, args []string) error {
 			current := false

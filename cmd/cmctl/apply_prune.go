@@ -38,23 +38,21 @@ func (o *applyOptions) pruneOne(ctx context.Context, conn *connection, d types.D
 			o.note("%s/%s is kept, for somebody changed it since it was applied: %s", d.Namespace(), d.Name(), strings.Join(changed, ", "))
 			return nil
 		}
-		return &conflictError{
-			object: conn.ConfigMaps(d.Namespace()).Object(d.Name()).Object(), server: conn.Target().String(),
-			what: fmt.Sprintf("it is no longer given, but somebody changed it since it was applied (%s); it was not deleted", strings.Join(changed, ", ")),
-			next: "delete it all the same with --force, leave it with --keep, or give it again",
-		}
+		return conn.conflict(d.Namespace(), d.Name(),
+			fmt.Sprintf("it is no longer given, but somebody changed it since it was applied (%s); it was not deleted", strings.Join(changed, ", ")),
+			"delete it all the same with --force, leave it with --keep, or give it again")
 	}
 	if o.dryRun != dryRunClient {
 		object := conn.ConfigMaps(d.Namespace()).Object(d.Name())
 		_, err := retry.Delete(ctx, object, object.Version(d), o.retryOptions(o.progress(object)))
 		if err == nil && o.dryRun == dryRunServer {
-			err = o.checkUnstored(ctx, conn, object, d)
+			err = o.checkUnstored(ctx, object, d, nil)
 		}
 		if err != nil {
 			return conn.explain(d.Namespace(), d.Name(), err)
 		}
 	}
-	return o.tellResult(o.output, o.dryRun, fmt.Sprintf("configmap/%s", d.Name()), fmt.Sprintf("pruned from namespace %q", d.Namespace()))
+	return o.tellResult(o.output, o.dryRun, "configmap/"+d.Name(), fmt.Sprintf("pruned from namespace %q", d.Namespace()))
 }
 
 // changedSinceApply names what others made of an object since it was applied: the

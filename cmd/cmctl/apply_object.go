@@ -112,7 +112,7 @@ func (a *application) options() retry.Options {
 }
 
 func (a *application) read(ctx context.Context) (types.Document, error) {
-	return retry.Read(ctx, a.object(), a.retryOptions(a.progress(a.object())))
+	return a.readOne(ctx, a.object())
 }
 
 // plan compares with the object as it is now. It reads only.

@@ -7,9 +7,8 @@ import (
 	"os/exec"
 	"syscall"
 
+	"example.com/cmctl/cmd/cmctl/internal/command"
 	"golang.org/x/term"
-	"mvdan.cc/sh/v3/shell"
-	"mvdan.cc/sh/v3/syntax"
 )
 
 // defaultEditor is what is left when no variable names one.
@@ -18,38 +17,26 @@ const defaultEditor = "vi"
 // editorCommand is the editor as program and arguments, from CMCTL_EDITOR (or
 // editor in the settings file), KUBE_EDITOR, VISUAL, EDITOR, else vi.
 func (f *factory) editorCommand() ([]string, error) {
-	source, command := "CMCTL_EDITOR", f.settings.GetString("editor")
+	source, line := "CMCTL_EDITOR", f.settings.GetString("editor")
 	for _, name := range []string{"KUBE_EDITOR", "VISUAL", "EDITOR"} {
-		if command != "" {
+		if line != "" {
 			break
 		}
-		source, command = name, os.Getenv(name)
+		source, line = name, os.Getenv(name)
 	}
-	if command == "" {
-		source, command = "the default editor", defaultEditor
+	if line == "" {
+		source, line = "the default editor", defaultEditor
 	}
-	words := []string{command}
-	if _, err := exec.LookPath(command); err != nil {
-		// Not a program as a whole: words by the shell's rules, but no shell
-		// that would run what a file name or a variable smuggles in.
-		words, err = shell.Fields(command, keepUnset)
-		if err != nil || len(words) == 0 {
-			return nil, fmt.Errorf("%s=%q is not a command: %w", source, command, errors.Join(err))
+	words := []string{line}
+	if _, err := exec.LookPath(line); err != nil { // not a program as a whole
+		if words, err = command.Words(line); err != nil {
+			return nil, fmt.Errorf("%s: %w", source, err)
 		}
 	}
 	if _, err := exec.LookPath(words[0]); err != nil {
 		return nil, fmt.Errorf("the editor %q can't be run (from %s): %w; set CMCTL_EDITOR to one that can", words[0], source, errors.Unwrap(err))
 	}
 	return words, nil
-}
-
-// keepUnset leaves $0 and its like in place: they are meant for a shell that
-// the editor command itself may start.
-func keepUnset(name string) string {
-	if v, ok := os.LookupEnv(name); ok {
-		return v
-	}
-	return "$" + name
 }
 
 // openEditor lets the person edit the file and returns when the editor ends.
@@ -89,13 +76,4 @@ func (f *factory) interactive() bool { return isTerminal(f.In) && isTerminal(f.E
 func isTerminal(stream any) bool {
 	file, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
-}
-
-// shellQuote is text as one word of a command line that a person may paste.
-func shellQuote(text string) string {
-	quoted, err := syntax.Quote(text, syntax.LangBash)
-	if err != nil {
-		return text // it holds a zero byte, which no file name does
-	}
-	return quoted
 }

@@ -66,7 +66,7 @@ func (a *application) preview(ctx context.Context) (plan, types.Document, error)
 func (a *application) rehearse(ctx context.Context) (plan, types.Document, error) {
 	p, doc, err := a.write(ctx)
 	if err == nil {
-		err = a.checkUnstored(ctx, a.conn, a.object(), p.live)
+		err = a.checkUnstored(ctx, a.object(), p.live, doc)
 	}
 	return p, doc, err
 }

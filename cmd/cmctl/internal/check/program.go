@@ -8,30 +8,22 @@ import (
 	"os/exec"
 	"path"
 	"strings"
+	"syscall"
 	"time"
 	"unicode"
 
-	"mvdan.cc/sh/v3/shell"
+	"example.com/cmctl/cmd/cmctl/internal/command"
 )
 
 // placeholder stands for the file with the value.
 const placeholder = "{}"
 
-// words takes the command apart. Variables are those of the environment.
-func (c Command) words() ([]string, error) {
-	words, err := shell.Fields(c.Command, os.Getenv)
-	if err == nil && len(words) == 0 {
-		err = errors.New("it has no words")
-	}
-	return words, err
-}
-
 // run has a command check a value. cause is empty if there is nothing to say
 // against it.
-func (c *Checks) run(ctx context.Context, command Command, key, text string) (cause string) {
-	words, err := command.words()
+func (c *Checks) run(ctx context.Context, line, key, text string) (cause string) {
+	words, err := command.Words(line)
 	if err != nil {
-		return fmt.Sprintf("the check %q can't be run: %v", command.Command, err)
+		return fmt.Sprintf("the check %q can't be run: %v", line, err)
 	}
 	words, remove, err := withFile(words, key, text)
 	if err != nil {
@@ -100,7 +92,7 @@ func execute(ctx context.Context, words []string, input string) (out string, err
 	excerpt := &excerpt{}
 	cmd.Stdout, cmd.Stderr = excerpt, excerpt
 	cmd.WaitDelay = graceful
-	ownGroup(cmd)
+	command.OwnGroup(cmd, syscall.SIGKILL)
 	err = cmd.Run()
 	if errors.Is(err, exec.ErrWaitDelay) {
 		err = nil // it ended well; what it left running is no answer

@@ -61,7 +61,7 @@ func (p plan) written() types.Document {
 }
 
 func (a *application) conflictOn(what, next string) *conflictError {
-	return &conflictError{object: a.object().Object(), server: a.conn.Target().String(), what: a.m.Where() + ": " + what, next: next}
+	return a.conn.conflict(a.m.Namespace(), a.m.Name(), a.m.Where()+": "+what, next)
 }
 
 // conflict is the error of a plan that a person must decide.
@@ -169,12 +169,4 @@ func (a *application) exactHint() string {
 		return ""
 	}
 	return " (--exact removes keys of data)"
-}
-
-func fieldNames(fields []types.Field) []string {
-	names := make([]string, len(fields))
-	for i, f := range fields {
-		names[i] = f.String()
-	}
-	return names
 }

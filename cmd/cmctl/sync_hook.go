@@ -9,10 +9,10 @@ import (
 	"strings"
 	"syscall"
 
+	"example.com/cmctl/cmd/cmctl/internal/command"
 	"example.com/cmctl/pkg/types"
 	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
-	"mvdan.cc/sh/v3/shell"
 )
 
 // hookFlags say which program is told of a change, and how.
@@ -36,7 +36,7 @@ func (h *hookFlags) given() bool {
 
 func (h *hookFlags) validate() error {
 	if h.command != "" {
-		if _, err := commandWords(h.command); err != nil {
+		if _, err := command.Words(h.command); err != nil {
 			return usagef("--exec: %v", err)
 		}
 	}
@@ -55,19 +55,6 @@ func (h *hookFlags) validate() error {
 
 func signalNumber(name string) syscall.Signal {
 	return unix.SignalNum("SIG" + strings.TrimPrefix(strings.ToUpper(name), "SIG"))
-}
-
-// commandWords splits a command into words by the shell's rules, without a shell
-// that would run what a variable smuggles in.
-func commandWords(command string) ([]string, error) {
-	words, err := shell.Fields(command, keepUnset)
-	if err != nil {
-		return nil, fmt.Errorf("%q is not a command: %w", command, err)
-	}
-	if len(words) == 0 {
-		return nil, fmt.Errorf("%q is not a command", command)
-	}
-	return words, nil
 }
 
 // hookError says that the files are written, but a program was not told.
@@ -106,7 +93,7 @@ func (h *hookFlags) run(ctx context.Context, f *factory, change []string) error 
 }
 
 func (h *hookFlags) runCommand(ctx context.Context, f *factory, change []string) error {
-	words, err := commandWords(h.command)
+	words, err := command.Words(h.command)
 	if err != nil {
 		return err
 	}
