@@ -25,9 +25,6 @@ func ParseDocument(text []byte) (Document, error) {
 		// The decoder would put U+FFFD in the place of the bytes, and no word.
 		return nil, errors.New("not UTF-8 text")
 	}
-	if d, ok := readJSON(string(text)); ok {
-		return d, nil
-	}
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
 	var d Document

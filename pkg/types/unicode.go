@@ -52,7 +52,7 @@ func checkEscapes(body []byte) error {
 }
 
 // unit reads an escape \uXXXX.
-func unit[T []byte | string](body T, i int) (rune, bool) {
+func unit(body []byte, i int) (rune, bool) {
 	if i+6 > len(body) || body[i] != '\\' || body[i+1] != 'u' {
 		return 0, false
 	}
