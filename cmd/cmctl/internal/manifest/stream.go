@@ -147,13 +147,6 @@ func parseJSON(text []byte) (docs []parsed, err error) {
 // ParseYAML decodes one YAML document; nil without an error if there is nothing
 // in it.
 func ParseYAML(text []byte) (types.Document, error) {
-	if doc, ok := parsePlain(text); ok {
-		return doc, nil
-	}
-	return parseAnyYAML(text)
-}
-
-func parseAnyYAML(text []byte) (types.Document, error) {
 	asJSON, err := types.YAMLToJSON(text)
 	if err != nil {
 		return nil, err
