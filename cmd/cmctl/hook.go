@@ -74,7 +74,7 @@ func commandWords(command string) ([]string, error) {
 type hookError struct{ err error }
 
 func (e *hookError) Error() string {
-	return "the files are written, but " + e.err.Error()
+	return "the files are written, but " + e.err.Error() + "; the next sync tries again"
 }
 
 func (e *hookError) Unwrap() error { return e.err }

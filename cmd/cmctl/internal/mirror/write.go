@@ -55,7 +55,21 @@ func (f *Folder) overwrite(r Record) (bool, error) {
 	if mirrors && len(ChangedKeys(files, r.Data)) == 0 {
 		return false, f.Keep(r) // a version that changed other things than data
 	}
+	record, err := f.Record()
+	if err != nil {
+		return false, err
+	}
+	r.Untold = record.untoldAfter(f.changing(record, files, r.Data), f.tell)
 	return true, f.switchTo(r)
+}
+
+// changing are the keys whose files a write changes. Other files of a plain
+// folder stay as they are.
+func (f *Folder) changing(record *Record, files, next map[string][]byte) []string {
+	return slices.DeleteFunc(ChangedKeys(files, next), func(key string) bool {
+		_, wanted := next[key]
+		return !wanted && (record == nil || record.Data[key] == nil)
+	})
 }
 
 // ours refuses a mirror that was not made here, such as a mount of the
