@@ -133,7 +133,7 @@ func (o *canIOptions) run(ctx context.Context) error {
 		answer, err = client.AccessAnswer{Allowed: true}, nil
 	}
 	if err != nil {
-		return err
+		return conn.explainServer("what you may do", err)
 	}
 	return o.answer(answer)
 }
@@ -171,7 +171,7 @@ func (o *canIOptions) listRules(ctx context.Context, conn *connection) error {
 		rules, complete, err = []client.AccessRule{{Verbs: []string{"*"}}}, true, nil
 	}
 	if err != nil {
-		return err
+		return conn.explainServer("what you may do", err)
 	}
 	if !complete {
 		o.note("warning: the server says that there may be more")
@@ -225,7 +225,7 @@ func (o *whoamiOptions) run(ctx context.Context) error {
 		return fmt.Errorf("%s does not tell callers apart: it takes everybody alike", conn.Target())
 	}
 	if err != nil {
-		return err
+		return conn.explainServer("who you are", err)
 	}
 	switch o.output {
 	case "json":

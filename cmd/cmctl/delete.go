@@ -145,7 +145,7 @@ func (o *deleteOptions) doomed(ctx context.Context, conn *connection) (chosen []
 	}
 	list, err := conn.ConfigMaps(conn.namespace).List(ctx, client.ListOptions{LabelSelector: o.selector})
 	if err != nil {
-		return nil, []error{err}
+		return nil, []error{conn.explainList(conn.namespace, err)}
 	}
 	for _, d := range list.Items {
 		want := retry.Version{UID: d.UID(), ResourceVersion: d.ResourceVersion()}

@@ -271,6 +271,8 @@ func hint(err error) string {
 		return "change it with 'cmctl apply' or 'cmctl edit'"
 	case apierrors.IsUnauthorized(err):
 		return "give credentials with --token or --kubeconfig"
+	case statusCode(err) == exitUnreachable && !strings.Contains(err.Error(), "again later"):
+		return "try again later: the server can't answer this now"
 	}
 	return ""
 }

@@ -200,7 +200,7 @@ func itself(d types.Document) types.Document { return d }
 func (o *getOptions) list(ctx context.Context, conn *connection) error {
 	list, err := conn.ConfigMaps(o.scope(conn)).List(ctx, o.selection.listOptions())
 	if err != nil {
-		return err
+		return conn.explainList(o.scope(conn), err)
 	}
 	if len(list.Items) == 0 {
 		if err := o.nothing(conn); err != nil || o.forPeople() {
@@ -227,7 +227,7 @@ func (o *getOptions) rows(ctx context.Context, conn *connection) error {
 	}
 	rows, err := conn.ConfigMaps(o.scope(conn)).Rows(ctx, options)
 	if err != nil {
-		return err
+		return conn.explainList(o.scope(conn), err)
 	}
 	if len(rows) == 0 {
 		return o.nothing(conn)

@@ -210,7 +210,7 @@ func (o *markOptions) chosen(ctx context.Context, w *writer) (objects []marked, 
 func (o *markOptions) selected(ctx context.Context, w *writer) ([]types.Document, error) {
 	list, err := w.conn.ConfigMaps(w.conn.namespace).List(ctx, client.ListOptions{LabelSelector: o.selector})
 	if err != nil {
-		return nil, err
+		return nil, w.conn.explainList(w.conn.namespace, err)
 	}
 	if len(list.Items) == 0 {
 		o.note("No ConfigMaps found in namespace %q.", w.conn.namespace)
