@@ -141,7 +141,7 @@ func (o *deleteOptions) doomed(ctx context.Context, conn *connection) (chosen []
 		}
 		return chosen, nil
 	case o.input.given():
-		return o.inManifests(conn)
+		return o.inManifests(ctx, conn)
 	}
 	list, err := conn.ConfigMaps(conn.namespace).List(ctx, client.ListOptions{LabelSelector: o.selector})
 	if err != nil {
@@ -157,8 +157,8 @@ func (o *deleteOptions) doomed(ctx context.Context, conn *connection) (chosen []
 	return chosen, nil
 }
 
-func (o *deleteOptions) inManifests(conn *connection) (chosen []doomed, errs []error) {
-	manifests, errs := o.input.read(o.factory, conn)
+func (o *deleteOptions) inManifests(ctx context.Context, conn *connection) (chosen []doomed, errs []error) {
+	manifests, errs := o.input.read(ctx, o.factory, conn)
 	if o.guard.given() && len(manifests) > 1 {
 		return nil, append(errs, usagef("--resource-version and --uid are conditions on one object, and there are %d manifests", len(manifests)))
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -51,7 +52,7 @@ func (i *inputFlags) take(operands []string) (rest []string, err error) {
 // read reads the manifests and gives each its namespace. What can't be used is
 // among the errors. If there are objects of other kinds, nothing else is returned:
 // a set of manifests is not to be written in part because some are not for cmctl.
-func (i *inputFlags) read(f *factory, conn *connection) ([]manifest.Manifest, []error) {
+func (i *inputFlags) read(ctx context.Context, f *factory, conn *connection) ([]manifest.Manifest, []error) {
 	o := manifest.Options{
 		Stdin: f.In, Recursive: i.recursive(), Stringify: i.stringify, SkipOtherKinds: i.skipOthers,
 		Skipped: func(what string) { f.note("%s", what) },
@@ -59,7 +60,7 @@ func (i *inputFlags) read(f *factory, conn *connection) ([]manifest.Manifest, []
 	if f.settings.GetInt("verbose") > 0 {
 		o.SkippedFile = o.Skipped
 	}
-	manifests, errs := manifest.Read(i.files, o)
+	manifests, errs := manifest.Read(ctx, i.files, o)
 	if manifest.HasOtherKinds(errs) {
 		return nil, append(errs, fmt.Errorf("nothing was written: not all of this is for cmctl; --skip-other-kinds takes the ConfigMaps alone"))
 	}

@@ -5,11 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strconv"
 	"strings"
 
+	"example.com/cmctl/cmd/cmctl/internal/intake"
 	"example.com/cmctl/cmd/cmctl/internal/manifest"
 	"example.com/cmctl/pkg/client"
 	"example.com/cmctl/pkg/retry"
@@ -83,7 +82,7 @@ nothing says so.`,
 }
 
 func (o *patchOptions) run(ctx context.Context) error {
-	p, err := o.read()
+	p, err := o.read(ctx)
 	if err != nil {
 		return err
 	}
@@ -146,16 +145,16 @@ type patch struct {
 }
 
 // read takes the patch from the flags.
-func (o *patchOptions) read() (*patch, error) {
+func (o *patchOptions) read(ctx context.Context) (*patch, error) {
 	text, source := []byte(o.text), "-p"
 	var err error
 	switch {
 	case o.file == "-":
 		source = "standard input"
-		text, err = io.ReadAll(o.In)
+		text, err = intake.All(ctx, o.In, intake.MaxValue)
 	case o.file != "":
 		source = o.file
-		text, err = os.ReadFile(o.file)
+		text, err = intake.File(ctx, o.file, intake.MaxValue)
 	}
 	if err != nil {
 		return nil, manifest.FileError(source, err)

@@ -3,13 +3,11 @@ package main
 import (
 	"context"
 	"encoding/base64"
-	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"example.com/cmctl/cmd/cmctl/internal/fromfiles"
+	"example.com/cmctl/cmd/cmctl/internal/intake"
 	"example.com/cmctl/cmd/cmctl/internal/manifest"
 	"example.com/cmctl/pkg/retry"
 	"example.com/cmctl/pkg/types"
@@ -99,7 +97,7 @@ func (o *setOptions) run(ctx context.Context) error {
 	if err := o.checks.prepare(o.factory); err != nil {
 		return err
 	}
-	values, err := o.values()
+	values, err := o.values(ctx)
 	if err != nil {
 		return err
 	}
@@ -151,7 +149,7 @@ func asErrors(err error) []error {
 }
 
 // values are the fields to set, read once whatever happens later.
-func (o *setOptions) values() (map[types.Field]any, error) {
+func (o *setOptions) values(ctx context.Context) (map[types.Field]any, error) {
 	k := &keyValues{values: map[types.Field]any{}, note: o.note}
 	for _, pair := range o.pairs {
 		key, value, ok := strings.Cut(pair, "=")
@@ -175,7 +173,7 @@ func (o *setOptions) values() (map[types.Field]any, error) {
 			return nil, usagef("stdin can be read once only, for one key")
 		}
 		stdin = stdin || path == "-"
-		value, err := o.read(path)
+		value, err := o.read(ctx, path)
 		if err != nil {
 			return nil, err
 		}
@@ -186,15 +184,13 @@ func (o *setOptions) values() (map[types.Field]any, error) {
 	return k.values, nil
 }
 
-func (o *setOptions) read(path string) ([]byte, error) {
+func (o *setOptions) read(ctx context.Context, path string) (value []byte, err error) {
 	if path == "-" {
-		value, err := io.ReadAll(o.In)
-		if err != nil {
-			return nil, fmt.Errorf("standard input: %w", err)
-		}
-		return value, nil
+		path = "standard input"
+		value, err = intake.All(ctx, o.In, intake.MaxValue)
+	} else {
+		value, err = intake.File(ctx, path, intake.MaxValue)
 	}
-	value, err := os.ReadFile(path)
 	if err != nil {
 		return nil, manifest.FileError(path, err)
 	}
