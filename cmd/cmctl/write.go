@@ -148,9 +148,13 @@ func (a *attempt) edit(ctx context.Context, fresh types.Document) (types.Documen
 	return next, a.check(ctx, fresh, next)
 }
 
-// check looks at what the change makes of the values, unless it has looked at
-// the same already: a warning is given once, however often the change is made.
+// check refuses what no server takes, and looks at what the change makes of the
+// values, unless it has looked at the same already: a warning is given once,
+// however often the change is made.
 func (a *attempt) check(ctx context.Context, before, after types.Document) error {
+	if err := tooLarge(after); err != nil {
+		return unwritten(err)
+	}
 	changes := types.Diff(before, after)
 	same := func(x, y types.Change) bool { return x.Field == y.Field && types.SameValue(x.To, y.To) }
 	if a.checks == nil || slices.EqualFunc(a.seen, changes, same) {
