@@ -137,7 +137,7 @@ func (o *updateOptions) value(ctx context.Context, fresh types.Document) (types.
 	default:
 		return nil, fmt.Errorf("it has no key %q; it has %q", o.key, fresh.DataKeys())
 	}
-	out, err := filter.Run(ctx, o.command, in, o.Err)
+	out, err := o.filter(ctx, in)
 	if err != nil {
 		return nil, unwritten(err)
 	}
@@ -154,7 +154,7 @@ func (o *updateOptions) whole(ctx context.Context, fresh types.Document) (types.
 	if err != nil {
 		return nil, err
 	}
-	out, err := filter.Run(ctx, o.command, in, o.Err)
+	out, err := o.filter(ctx, in)
 	if err != nil {
 		return nil, unwritten(err)
 	}
@@ -174,6 +174,11 @@ func (o *updateOptions) whole(ctx context.Context, fresh types.Document) (types.
 		next.Set(c.Field, c.To)
 	}
 	return next, nil
+}
+
+// filter runs the command. A forced end of ours is its end too.
+func (o *updateOptions) filter(ctx context.Context, in []byte) ([]byte, error) {
+	return filter.Command{Argv: o.command, Stderr: o.Err, Running: o.interrupts.before}.Run(ctx, in)
 }
 
 // unwritten says of a failed command what that means for the object.
