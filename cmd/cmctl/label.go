@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -224,6 +225,9 @@ func (o *markOptions) mark(ctx context.Context, w *writer, object marked) error 
 		name: object.name,
 		uid:  object.uid,
 		edit: func(ctx context.Context, fresh types.Document) (types.Document, error) {
+			if err := o.stillChosen(fresh); err != nil {
+				return nil, err
+			}
 			if err := o.mayReplace(ctx, w, fresh); err != nil {
 				return nil, err
 			}
@@ -231,10 +235,37 @@ func (o *markOptions) mark(ctx context.Context, w *writer, object marked) error 
 		},
 		word: o.word,
 	})
-	if err == nil && res.Outcome == retry.Unchanged {
+	switch {
+	case errors.Is(err, errLeft):
+		o.note("configmap/%s is passed over: it was changed, and -l doesn't choose it any more", object.name)
+		return nil
+	case err == nil && res.Outcome == retry.Unchanged:
 		o.tellAbsent(object.name)
 	}
 	return err
+}
+
+// errLeft is an object that the selector doesn't choose any more.
+var errLeft = errors.New("it has left the selection")
+
+// stillChosen looks whether a fresh copy is what -l asks for: others may have
+// changed its labels since it was listed.
+func (o *markOptions) stillChosen(fresh types.Document) error {
+	if o.selector == "" {
+		return nil
+	}
+	matches, err := labels.Parse(o.selector)
+	if err != nil {
+		return err
+	}
+	meta, err := client.ToConfigMap(fresh)
+	if err != nil {
+		return err
+	}
+	if !matches.Matches(labels.Set(meta.Labels)) {
+		return errLeft
+	}
+	return nil
 }
 
 // mayReplace refuses to replace a value by another, on each copy anew: somebody
