@@ -33,6 +33,7 @@ type factory struct {
 	path       string         // of the settings file, empty if there can be none
 	file       *settings.File // what it says
 	now        func() time.Time
+	helpFailed error // why help could not be printed, which cobra has no way to return
 }
 
 func newFactory(s streams, i *interrupts) *factory {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -184,7 +185,9 @@ func (o *getOptions) named(ctx context.Context, conn *connection) error {
 		if err := output.Sort(o.sorter, found, itself); err != nil {
 			return err
 		}
-		if err := o.show(output.Objects{Items: found, List: len(o.names) > 1}); err != nil {
+		if err := o.show(output.Objects{Items: found, List: len(o.names) > 1}); errors.As(err, new(*output.MissingError)) && len(o.names) == 1 {
+			return conn.explain(conn.namespace, o.names[0], err)
+		} else if err != nil {
 			return err
 		}
 	case len(errs) == 0 && o.failEmpty:

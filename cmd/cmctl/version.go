@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/debug"
 
@@ -93,9 +94,10 @@ func (o *versionOptions) print(v versions) error {
 		_, err = o.Out.Write(text)
 		return err
 	}
-	fmt.Fprintf(o.Out, "cmctl %s (%s)\n", v.ClientVersion, v.Go)
+	text := fmt.Sprintf("cmctl %s (%s)\n", v.ClientVersion, v.Go)
 	if v.ServerVersion != "" {
-		fmt.Fprintf(o.Out, "server %s at %s\n", v.ServerVersion, v.Server)
+		text += fmt.Sprintf("server %s at %s\n", v.ServerVersion, v.Server)
 	}
-	return nil
+	_, err := io.WriteString(o.Out, text)
+	return err
 }

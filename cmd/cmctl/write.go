@@ -293,8 +293,11 @@ func (w *writer) print() error {
 	if w.output != "" && w.dryRun != dryRunNone {
 		w.note("%s", dryly("nothing was stored", w.dryRun))
 	}
-	if len(w.printed) > 0 {
-		return printWritten(w.Out, w.output, w.several, w.printed...)
+	if len(w.printed) == 0 && (!w.several || w.output == "") {
+		return nil
+	}
+	if err := printWritten(w.Out, w.output, w.several, w.printed...); err != nil {
+		return fmt.Errorf("it is done, but the result can't be printed: %w", err)
 	}
 	return nil
 }
