@@ -82,7 +82,7 @@ func (o *applyOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	manifests, errs := o.manifests(o.factory, conn)
+	manifests, errs := o.manifests(ctx, o.factory, conn)
 	if err := o.checkGuard(manifests, len(errs)); err != nil {
 		return err
 	}

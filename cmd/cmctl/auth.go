@@ -131,7 +131,7 @@ func (o *canIOptions) run(ctx context.Context) error {
 		answer, err = client.AccessAnswer{Allowed: true}, nil
 	}
 	if err != nil {
-		return err
+		return conn.explainServer("what you may do", err)
 	}
 	return o.answer(answer)
 }
@@ -169,7 +169,7 @@ func (o *canIOptions) listRules(ctx context.Context, conn *connection) error {
 		rules, complete, err = []client.AccessRule{{Verbs: []string{"*"}}}, true, nil
 	}
 	if err != nil {
-		return err
+		return conn.explainServer("what you may do", err)
 	}
 	if !complete {
 		o.note("warning: the server says that there may be more")
@@ -222,7 +222,7 @@ func (o *whoamiOptions) run(ctx context.Context) error {
 		return fmt.Errorf("%s does not tell callers apart: it takes everybody alike", conn.Target())
 	}
 	if err != nil {
-		return err
+		return conn.explainServer("who you are", err)
 	}
 	if o.output != "" {
 		return printValue(o.Out, o.output, user)

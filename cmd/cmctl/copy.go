@@ -163,22 +163,35 @@ func (o *copyOptions) portable(original types.Document, namespace string) types.
 
 // create makes the copy where nothing of its name is.
 func (o *copyOptions) create(ctx context.Context, w *writer, doc types.Document) (outcome, error) {
-	if o.dryRun == dryRunClient {
-		return w.told(o.to, "created", doc)
-	}
-	object := w.conn.ConfigMaps(w.conn.namespace).Object(o.to)
-	same := func(found types.Document) bool { return contains(found, doc) }
-	res, err := retry.Create(ctx, object, doc, same, o.persistent(o.progress(object)))
+	res, err := o.send(ctx, w, doc)
 	if apierrors.IsAlreadyExists(err) && !unknownOutcome(err) {
 		err = &hintedError{err, fmt.Sprintf("look at it with 'cmctl get %s -o yaml%s'; --overwrite makes it equal to the copied one", o.to, w.conn.where)}
 	}
 	if err == nil && o.dryRun == dryRunServer {
-		err = o.checkUnstored(ctx, object, nil, res.Object)
+		err = o.checkUnstored(ctx, w.conn.ConfigMaps(w.conn.namespace).Object(o.to), nil, res.Object)
 	}
 	if err != nil && !o.landedAndGone(err) {
 		return outcome{}, w.conn.explain(w.conn.namespace, o.to, err)
 	}
 	return w.told(o.to, "created", res.Object)
+}
+
+// send makes the copy. A dry run here only looks whether it could be made.
+func (o *copyOptions) send(ctx context.Context, w *writer, doc types.Document) (retry.Result[types.Document], error) {
+	object := w.conn.ConfigMaps(w.conn.namespace).Object(o.to)
+	options := o.persistent(o.progress(object))
+	if o.dryRun != dryRunClient {
+		same := func(found types.Document) bool { return contains(found, doc) }
+		return retry.Create(ctx, object, doc, same, options)
+	}
+	_, err := retry.Read(ctx, object, options)
+	switch {
+	case apierrors.IsNotFound(err) && missingNamespace(err) == "":
+		err = nil
+	case err == nil:
+		err = types.ConfigMaps.AlreadyExists(o.to)
+	}
+	return retry.Result[types.Document]{Object: doc}, err
 }
 
 // becomes is an object with the content of another. Its own ties stay.

@@ -79,7 +79,7 @@ func (o *createOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	docs, errs := o.documents(conn)
+	docs, errs := o.documents(ctx, conn)
 	failed := o.inOrder(ctx, "create", results{form: o.output}, len(docs), func(ctx context.Context, f *factory, i int) (outcome, error) {
 		one := *o
 		one.factory = f
@@ -89,15 +89,15 @@ func (o *createOptions) run(ctx context.Context) error {
 }
 
 // documents are the objects to create, with their namespaces.
-func (o *createOptions) documents(conn *connection) ([]types.Document, []error) {
+func (o *createOptions) documents(ctx context.Context, conn *connection) ([]types.Document, []error) {
 	if !o.input.given() {
-		doc, err := o.document(conn.namespace)
+		doc, err := o.document(ctx, conn.namespace)
 		if err != nil {
 			return nil, []error{err}
 		}
 		return []types.Document{doc}, nil
 	}
-	manifests, errs := o.input.read(o.factory, conn)
+	manifests, errs := o.input.read(ctx, o.factory, conn)
 	manifests, faults := withoutValues(manifests)
 	errs = append(errs, faults...)
 	var docs []types.Document
@@ -113,9 +113,9 @@ func (o *createOptions) documents(conn *connection) ([]types.Document, []error) 
 }
 
 // document is the object that the flags describe.
-func (o *createOptions) document(namespace string) (types.Document, error) {
+func (o *createOptions) document(ctx context.Context, namespace string) (types.Document, error) {
 	doc := types.NewDocument(namespace, o.names[0])
-	if err := o.from.fill(doc, o.factory); err != nil {
+	if err := o.from.fill(ctx, doc, o.factory); err != nil {
 		return nil, err
 	}
 	if err := tooLarge(doc); err != nil {

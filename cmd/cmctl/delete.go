@@ -134,11 +134,11 @@ func (o *deleteOptions) doomed(ctx context.Context, conn *connection) (chosen []
 		}
 		return chosen, nil
 	case o.input.given():
-		return o.inManifests(conn)
+		return o.inManifests(ctx, conn)
 	}
 	found, err := o.matching(ctx, conn, o.selector)
 	if err != nil {
-		return nil, []error{err}
+		return nil, []error{conn.explainList(conn.namespace, err)}
 	}
 	for _, d := range found {
 		want := retry.Version{UID: d.UID(), ResourceVersion: d.ResourceVersion()}
@@ -147,8 +147,8 @@ func (o *deleteOptions) doomed(ctx context.Context, conn *connection) (chosen []
 	return chosen, nil
 }
 
-func (o *deleteOptions) inManifests(conn *connection) (chosen []doomed, errs []error) {
-	manifests, errs := o.input.read(o.factory, conn)
+func (o *deleteOptions) inManifests(ctx context.Context, conn *connection) (chosen []doomed, errs []error) {
+	manifests, errs := o.input.read(ctx, o.factory, conn)
 	if len(manifests) > 1 {
 		if err := o.guard.onlyForOne(); err != nil {
 			return nil, append(errs, err)

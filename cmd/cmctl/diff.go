@@ -93,7 +93,7 @@ func (o *diffOptions) compare(ctx context.Context) (errs []error, differs bool) 
 	if err != nil {
 		return []error{err}, false
 	}
-	manifests, errs := o.manifests(o.factory, conn)
+	manifests, errs := o.manifests(ctx, o.factory, conn)
 	var set *set
 	if o.setName != "" {
 		if set, err = openSet(ctx, conn, o.setName, manifests); err != nil {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"example.com/cmctl/cmd/cmctl/internal/output"
 	"example.com/cmctl/pkg/client"
@@ -255,6 +256,8 @@ func hint(err error) string {
 		return fmt.Sprintf("look at the new object with '%s', then make your change to it", look)
 	case errors.As(err, &exhausted) && apierrors.IsConflict(exhausted.Last):
 		return "others keep writing this object; try again, or raise --max-attempts"
+	case errors.As(err, &exhausted) && askedToWait(exhausted.Last) > 0:
+		return fmt.Sprintf("the server asks to be left alone for %s: try again after that", askedToWait(exhausted.Last))
 	case errors.As(err, &exhausted):
 		return "try again later, or raise --max-attempts"
 	case errors.As(err, new(*usageError)) && (strings.Contains(err.Error(), "--help") || strings.Contains(err.Error(), "cmctl ")):
@@ -271,8 +274,16 @@ func hint(err error) string {
 		return "change it with 'cmctl apply' or 'cmctl edit'"
 	case apierrors.IsUnauthorized(err):
 		return "give credentials with --token or --kubeconfig"
+	case statusCode(err) == exitUnreachable && !strings.Contains(err.Error(), "again later"):
+		return "try again later: the server can't answer this now"
 	}
 	return ""
+}
+
+// askedToWait is how long a server wants to be left alone.
+func askedToWait(err error) time.Duration {
+	seconds, _ := apierrors.SuggestsClientDelay(err)
+	return time.Duration(seconds) * time.Second
 }
 
 // missingNamespace is the namespace that the server says is not there, empty if

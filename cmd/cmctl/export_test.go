@@ -39,7 +39,7 @@ func FuzzEnvFilesAreReadBack(f *testing.F) {
 		}
 		back := types.NewDocument("", "flags")
 		from := fromfiles.Sources{EnvFiles: []string{path}, Note: t.Logf}
-		if errs := from.Fill(back); len(errs) > 0 || !back.Equal(doc) {
+		if errs := from.Fill(t.Context(), back); len(errs) > 0 || !back.Equal(doc) {
 			t.Errorf("%q was written as %q and read as %v, %v", value, text, back, errs)
 		}
 	})

@@ -34,6 +34,7 @@ type factory struct {
 	path       string         // of the settings file, empty if there can be none
 	file       *settings.File // what it says
 	now        func() time.Time
+	helpFailed error // why help could not be printed, which cobra has no way to return
 }
 
 func newFactory(s streams, i *interrupts) *factory {
@@ -326,6 +327,27 @@ func (c *connection) explain(namespace, name string, err error) error {
 		object: c.ConfigMaps(namespace).Object(name).Object(), name: name, server: c.Target().String(),
 		where: where, host: c.host, err: err,
 	}
+}
+
+// explainList is explain for what concerns all objects of a namespace, or of all
+// namespaces if it is empty.
+func (c *connection) explainList(namespace string, err error) error {
+	if err == nil || errors.As(err, new(*conflictError)) {
+		return err
+	}
+	object := "configmaps in all namespaces"
+	if namespace != "" {
+		object = "configmaps in namespace " + strconv.Quote(namespace)
+	}
+	return &objectError{object: object, server: c.Target().String(), where: c.where, host: c.host, err: err}
+}
+
+// explainServer adds the server to the error of a question to it.
+func (c *connection) explainServer(question string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &objectError{object: question, server: c.Target().String(), where: c.where, host: c.host, err: err}
 }
 
 // retryOptions are the caps that the settings give.

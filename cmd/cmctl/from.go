@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"strings"
 
@@ -58,14 +59,14 @@ func (f *fromFlags) check() error {
 }
 
 // fill puts the data that the flags name into the document.
-func (f *fromFlags) fill(doc types.Document, with *factory) error {
+func (f *fromFlags) fill(ctx context.Context, doc types.Document, with *factory) error {
 	if err := f.check(); err != nil {
 		return err
 	}
 	s := f.sources
 	s.Recursive, s.LF, s.Dotenv = f.recursive(), f.eol == "lf", f.envFormat == "dotenv"
 	s.Stdin, s.Note = with.In, with.note
-	errs := s.Fill(doc)
+	errs := s.Fill(ctx, doc)
 	for i, err := range errs {
 		var argument *fromfiles.ArgumentError
 		if errors.As(err, &argument) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -184,7 +185,9 @@ func (o *getOptions) named(ctx context.Context, conn *connection) error {
 		if err := output.Sort(o.sorter, found, itself); err != nil {
 			return err
 		}
-		if err := o.show(output.Objects{Items: found, List: len(o.names) > 1}); err != nil {
+		if err := o.show(output.Objects{Items: found, List: len(o.names) > 1}); errors.As(err, new(*output.MissingError)) && len(o.names) == 1 {
+			return conn.explain(conn.namespace, o.names[0], err)
+		} else if err != nil {
 			return err
 		}
 	case len(errs) == 0 && o.failEmpty:
@@ -200,7 +203,7 @@ func itself(d types.Document) types.Document { return d }
 func (o *getOptions) list(ctx context.Context, conn *connection) error {
 	list, err := conn.ConfigMaps(o.scope(conn)).List(ctx, o.selection.listOptions())
 	if err != nil {
-		return err
+		return conn.explainList(o.scope(conn), err)
 	}
 	if len(list.Items) == 0 {
 		if err := o.nothing(conn); err != nil || o.forPeople() {
@@ -227,7 +230,7 @@ func (o *getOptions) rows(ctx context.Context, conn *connection) error {
 	}
 	rows, err := conn.ConfigMaps(o.scope(conn)).Rows(ctx, options)
 	if err != nil {
-		return err
+		return conn.explainList(o.scope(conn), err)
 	}
 	if len(rows) == 0 {
 		return o.nothing(conn)

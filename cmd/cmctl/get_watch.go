@@ -70,13 +70,21 @@ func (o *getOptions) follow(ctx context.Context, conn *connection) error {
 			err = shown.take(ctx, e)
 		}
 		if errors.Is(err, context.DeadlineExceeded) && o.watch.timeout > 0 {
-			return server.lost() // else it ends as it was asked to
+			return o.explainWatch(conn, server.lost()) // else it ends as it was asked to
 		}
 		if err != nil {
-			return err
+			return o.explainWatch(conn, err)
 		}
 	}
 	return nil
+}
+
+// explainWatch adds to an error what was followed.
+func (o *getOptions) explainWatch(conn *connection, err error) error {
+	if len(o.names) == 1 {
+		return conn.explain(conn.namespace, o.names[0], err)
+	}
+	return conn.explainList(o.scope(conn), err)
 }
 
 // changes shows events as they come.

@@ -43,8 +43,7 @@ func shapeHelp(root *cobra.Command, f *factory) {
 		if text == "" {
 			text = cmd.Short
 		}
-		// Nobody could be told that help can't be printed.
-		_, _ = io.WriteString(cmd.OutOrStdout(), f.inItsWords(text+"\n\n"+usage(cmd)))
+		_, f.helpFailed = io.WriteString(cmd.OutOrStdout(), f.inItsWords(text+"\n\n"+usage(cmd)))
 	})
 }
 

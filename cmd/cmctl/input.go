@@ -1,11 +1,11 @@
 package main
 
 import (
+	"context"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 
+	"example.com/cmctl/cmd/cmctl/internal/intake"
 	"example.com/cmctl/cmd/cmctl/internal/manifest"
 	"github.com/spf13/pflag"
 )
@@ -53,7 +53,7 @@ func (i *inputFlags) take(operands []string) (rest []string, err error) {
 // read reads the manifests and gives each its namespace. What can't be used is
 // among the errors. If there are objects of other kinds, nothing else is returned:
 // a set of manifests is not to be written in part because some are not for cmctl.
-func (i *inputFlags) read(f *factory, conn *connection) ([]manifest.Manifest, []error) {
+func (i *inputFlags) read(ctx context.Context, f *factory, conn *connection) ([]manifest.Manifest, []error) {
 	o := manifest.Options{
 		Stdin: f.In, Recursive: i.recursive(), Stringify: i.stringify, SkipOtherKinds: i.skipOthers,
 		Skipped: func(what string) { f.note("%s", what) },
@@ -61,7 +61,7 @@ func (i *inputFlags) read(f *factory, conn *connection) ([]manifest.Manifest, []
 	if f.settings.GetInt("verbose") > 0 {
 		o.SkippedFile = o.Skipped
 	}
-	manifests, errs := manifest.Read(i.files, o)
+	manifests, errs := manifest.Read(ctx, i.files, o)
 	if manifest.HasOtherKinds(errs) {
 		return nil, append(errs, fmt.Errorf("nothing was written: not all of this is for cmctl; --skip-other-kinds takes the ConfigMaps alone"))
 	}
@@ -71,12 +71,12 @@ func (i *inputFlags) read(f *factory, conn *connection) ([]manifest.Manifest, []
 }
 
 // readFileOrStdin reads a file that a flag names; - is standard input.
-func (f *factory) readFileOrStdin(path string) (text []byte, err error) {
+func (f *factory) readFileOrStdin(ctx context.Context, path string) (text []byte, err error) {
 	if path == "-" {
 		path = "standard input"
-		text, err = io.ReadAll(f.In)
+		text, err = intake.All(ctx, f.In, intake.MaxValue)
 	} else {
-		text, err = os.ReadFile(path)
+		text, err = intake.File(ctx, path, intake.MaxValue)
 	}
 	if err != nil {
 		return nil, manifest.FileError(path, err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"sync"
 	"sync/atomic"
 	"syscall"
 )
@@ -17,6 +18,40 @@ type interrupts struct {
 	passing atomic.Bool
 	caught  atomic.Bool
 	draft   atomic.Pointer[string] // the file with a person's text, if there is one
+
+	mu   sync.Mutex
+	last map[int]func() // guarded by mu: what to do if the program has to end at once
+	next int            // guarded by mu: the next one's key in last
+}
+
+// before notes what to do if the program has to end at once, until forget is
+// called.
+func (i *interrupts) before(end func()) (forget func()) {
+	if i == nil {
+		return func() {}
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.last == nil {
+		i.last = map[int]func(){}
+	}
+	key := i.next
+	i.last[key] = end
+	i.next++
+	return func() {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		delete(i.last, key)
+	}
+}
+
+// endAll does what is to be done before the program ends at once.
+func (i *interrupts) endAll() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, end := range i.last {
+		end()
+	}
 }
 
 // keeps notes the file with the person's text, to be named if the program has
@@ -67,6 +102,7 @@ func withInterrupts() (context.Context, *interrupts, func()) {
 				if path := i.draft.Load(); path != nil {
 					fmt.Fprintf(os.Stderr, "interrupted; your text, if you changed it, is in %s\n", *path)
 				}
+				i.endAll()
 				os.Exit(exitInterrupted)
 			}
 			cancel()

@@ -2,14 +2,17 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	"example.com/cmctl/pkg/client"
 	"example.com/cmctl/pkg/types"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -205,6 +208,9 @@ func (o *markOptions) mark(ctx context.Context, w *writer, object marked) (outco
 		name: object.name,
 		uid:  object.uid,
 		edit: func(ctx context.Context, fresh types.Document) (types.Document, error) {
+			if err := o.stillChosen(fresh); err != nil {
+				return nil, err
+			}
 			if err := o.mayReplace(ctx, w, fresh); err != nil {
 				return nil, err
 			}
@@ -212,10 +218,37 @@ func (o *markOptions) mark(ctx context.Context, w *writer, object marked) (outco
 		},
 		word: o.word,
 	})
-	if err == nil && done.verb == unchanged {
+	switch {
+	case errors.Is(err, errLeft):
+		o.note("configmap/%s is passed over: it was changed, and -l doesn't choose it any more", object.name)
+		return outcome{}, nil
+	case err == nil && done.verb == unchanged:
 		o.tellAbsent(w, object.name)
 	}
 	return done, err
+}
+
+// errLeft is an object that the selector doesn't choose any more.
+var errLeft = errors.New("it has left the selection")
+
+// stillChosen looks whether a fresh copy is what -l asks for: others may have
+// changed its labels since it was listed.
+func (o *markOptions) stillChosen(fresh types.Document) error {
+	if o.selector == "" {
+		return nil
+	}
+	matches, err := labels.Parse(o.selector)
+	if err != nil {
+		return err
+	}
+	meta, err := client.ToConfigMap(fresh)
+	if err != nil {
+		return err
+	}
+	if !matches.Matches(labels.Set(meta.Labels)) {
+		return errLeft
+	}
+	return nil
 }
 
 // mayReplace refuses to replace a value by another, on each copy anew: somebody

@@ -18,6 +18,9 @@ func (f *factory) progress(object interface{ Object() string }) func(retry.Event
 	unusual := false
 	return func(e retry.Event) {
 		attempt := fmt.Sprintf("attempt %d of %d", e.Attempt, e.Max)
+		if e.Attempt == 0 {
+			attempt = "nothing is sent yet"
+		}
 		routine := e.Attempt > toldAttempts && (e.Step == retry.Refused || e.Step == retry.Reread)
 		switch e.Step {
 		case retry.Refused:

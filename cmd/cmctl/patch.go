@@ -78,7 +78,7 @@ nothing says so.`,
 }
 
 func (o *patchOptions) run(ctx context.Context) error {
-	p, err := o.read()
+	p, err := o.read(ctx)
 	if err != nil {
 		return err
 	}
@@ -170,12 +170,12 @@ type patch struct {
 }
 
 // read takes the patch from the flags.
-func (o *patchOptions) read() (*patch, error) {
+func (o *patchOptions) read(ctx context.Context) (*patch, error) {
 	text, source := []byte(o.text), "-p"
 	var err error
 	if o.file != "" {
 		source = o.file
-		if text, err = o.readFileOrStdin(o.file); err != nil {
+		if text, err = o.readFileOrStdin(ctx, o.file); err != nil {
 			return nil, err
 		}
 	}

@@ -66,7 +66,7 @@ func (o *replaceOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	manifests, errs := o.input.read(o.factory, conn)
+	manifests, errs := o.input.read(ctx, o.factory, conn)
 	manifests, faults := withoutValues(manifests)
 	errs = append(errs, faults...)
 	if len(manifests) > 1 {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,7 +35,7 @@ func run(ctx context.Context, args []string, s streams, i *interrupts) int {
 	root.SetArgs(args)
 	err := knownCommand(root, args)
 	if err == nil {
-		err = root.ExecuteContext(ctx)
+		err = cmp.Or(root.ExecuteContext(ctx), f.helpFailed)
 	}
 	if err != nil && i.interrupted() {
 		err = &interruptedError{err}

@@ -112,7 +112,7 @@ func (s *selection) read(ctx context.Context, conn *connection, names []string) 
 	}
 	list, err := conn.ConfigMaps(s.scope(conn)).List(ctx, s.listOptions())
 	if err != nil {
-		return nil, []error{err}
+		return nil, []error{conn.explainList(s.scope(conn), err)}
 	}
 	return list.Items, nil
 }

@@ -94,7 +94,7 @@ func (o *setOptions) run(ctx context.Context) error {
 	if err := o.checks.prepare(o.factory); err != nil {
 		return err
 	}
-	values, err := o.values()
+	values, err := o.values(ctx)
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (o *setOptions) run(ctx context.Context) error {
 }
 
 // values are the fields to set, read once whatever happens later.
-func (o *setOptions) values() (map[types.Field]any, error) {
+func (o *setOptions) values(ctx context.Context) (map[types.Field]any, error) {
 	k := &keyValues{values: map[types.Field]any{}, note: o.note}
 	for _, pair := range o.pairs {
 		key, value, ok := strings.Cut(pair, "=")
@@ -161,7 +161,7 @@ func (o *setOptions) values() (map[types.Field]any, error) {
 			return nil, usagef("stdin can be read once only, for one key")
 		}
 		stdin = stdin || path == "-"
-		value, err := o.readFileOrStdin(path)
+		value, err := o.readFileOrStdin(ctx, path)
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"example.com/cmctl/cmd/cmctl/internal/manifest"
 	"example.com/cmctl/pkg/types"
 	"github.com/spf13/pflag"
@@ -44,12 +45,12 @@ func (s *sourceFlags) take(verb string, args []string) error {
 }
 
 // manifests are the objects, each with its namespace.
-func (s *sourceFlags) manifests(f *factory, conn *connection) ([]manifest.Manifest, []error) {
+func (s *sourceFlags) manifests(ctx context.Context, f *factory, conn *connection) ([]manifest.Manifest, []error) {
 	if s.name == "" {
-		return s.input.read(f, conn)
+		return s.input.read(ctx, f, conn)
 	}
 	m := manifest.Manifest{Document: types.NewDocument(conn.namespace, s.name), File: "the command line"}
-	if err := s.from.fill(m.Document, f); err != nil {
+	if err := s.from.fill(ctx, m.Document, f); err != nil {
 		return nil, []error{err}
 	}
 	return withoutLarge([]manifest.Manifest{m})

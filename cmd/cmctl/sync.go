@@ -33,7 +33,8 @@ func newSync(f *factory) *cobra.Command {
 one rename of a link as the kubelet does it for mounted ConfigMaps: a program that
 reads them sees the old version or the new one, never a mix. With --watch the
 folder follows the ConfigMap until the command is ended, over restarts of the
-server; --exec and --signal tell a program of each change of the files. What
+server; --exec and --signal tell a program of each change of the files, and the
+next sync with one of them tells it again if that failed. What
 somebody changed in the folder since the last sync is not overwritten: the command
 stops with exit code 3.
 
@@ -93,7 +94,7 @@ func (o *syncOptions) open(path string) (*mirror.Folder, error) {
 	if err != nil || mode > 0o777 {
 		return nil, usagef("--file-mode takes an octal mode such as 0640, not %q", o.mode)
 	}
-	folder, err := mirror.Open(path, mirror.Options{Mode: fs.FileMode(mode)})
+	folder, err := mirror.Open(path, mirror.Options{Mode: fs.FileMode(mode), Tell: o.hook.given()})
 	if err != nil {
 		return nil, fmt.Errorf("the folder can't be used: %w", err)
 	}

@@ -61,7 +61,7 @@ func signalNumber(name string) syscall.Signal {
 type hookError struct{ err error }
 
 func (e *hookError) Error() string {
-	return "the files are written, but " + e.err.Error()
+	return "the files are written, but " + e.err.Error() + "; the next sync tries again"
 }
 
 func (e *hookError) Unwrap() error { return e.err }

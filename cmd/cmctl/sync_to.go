@@ -66,7 +66,10 @@ func (o *syncOptions) write(ctx context.Context, conn *connection, folder *mirro
 		return o.refused(conn, err)
 	}
 	if !changed {
-		return o.say("configmap/%s unchanged", o.name)
+		if err := o.say("configmap/%s unchanged", o.name); err != nil {
+			return err
+		}
+		return o.tellProgram(ctx, conn, folder, doc)
 	}
 	keys := mirror.ChangedKeys(next.Data, nil)
 	if before != nil {
@@ -76,7 +79,23 @@ func (o *syncOptions) write(ctx context.Context, conn *connection, folder *mirro
 		return err
 	}
 	o.note("version %s is in %s now; changed: %s", doc.ResourceVersion(), folder.Path(), strings.Join(keys, ", "))
-	return o.hook.run(ctx, o.factory, changeOf(conn, doc, folder.Path(), keys))
+	return o.tellProgram(ctx, conn, folder, doc)
+}
+
+// tellProgram tells a program of all changes of the files that it doesn't know of:
+// those of an earlier sync too, which was killed or couldn't tell it.
+func (o *syncOptions) tellProgram(ctx context.Context, conn *connection, folder *mirror.Folder, doc types.Document) error {
+	if !o.hook.given() {
+		return nil
+	}
+	record, err := folder.Record()
+	if err != nil || record.Untold == nil {
+		return err
+	}
+	if err := o.hook.run(ctx, o.factory, changeOf(conn, doc, folder.Path(), record.Untold)); err != nil {
+		return err
+	}
+	return folder.Told()
 }
 
 // refused tells what to do where the folder's own content is in the way.

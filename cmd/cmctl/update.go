@@ -128,7 +128,7 @@ func (o *updateOptions) value(ctx context.Context, fresh types.Document) (types.
 	if err != nil {
 		return nil, err
 	}
-	out, err := filter.Run(ctx, o.command, in, o.Err)
+	out, err := o.filter(ctx, in)
 	if err != nil {
 		return nil, unwritten(err)
 	}
@@ -145,7 +145,7 @@ func (o *updateOptions) whole(ctx context.Context, fresh types.Document) (types.
 	if err != nil {
 		return nil, err
 	}
-	out, err := filter.Run(ctx, o.command, in, o.Err)
+	out, err := o.filter(ctx, in)
 	if err != nil {
 		return nil, unwritten(err)
 	}
@@ -165,6 +165,11 @@ func (o *updateOptions) whole(ctx context.Context, fresh types.Document) (types.
 		next.Set(c.Field, c.To)
 	}
 	return next, nil
+}
+
+// filter runs the command. A forced end of ours is its end too.
+func (o *updateOptions) filter(ctx context.Context, in []byte) ([]byte, error) {
+	return filter.Command{Argv: o.command, Stderr: o.Err, Running: o.interrupts.before}.Run(ctx, in)
 }
 
 // unwritten says of a failed command what that means for the object.

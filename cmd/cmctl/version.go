@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/debug"
 
@@ -81,9 +82,10 @@ func (o *versionOptions) print(v versions) error {
 	if o.output != "" {
 		return printValue(o.Out, o.output, v)
 	}
-	fmt.Fprintf(o.Out, "cmctl %s (%s)\n", v.ClientVersion, v.Go)
+	text := fmt.Sprintf("cmctl %s (%s)\n", v.ClientVersion, v.Go)
 	if v.ServerVersion != "" {
-		fmt.Fprintf(o.Out, "server %s at %s\n", v.ServerVersion, v.Server)
+		text += fmt.Sprintf("server %s at %s\n", v.ServerVersion, v.Server)
 	}
-	return nil
+	_, err := io.WriteString(o.Out, text)
+	return err
 }

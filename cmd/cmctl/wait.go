@@ -157,7 +157,7 @@ func (w *waiting) run(ctx context.Context) error {
 		return w.watch(client.ListOptions{}, name)
 	}) {
 		if err != nil {
-			return err
+			return w.explain(err)
 		}
 		if w.take(e) {
 			return w.done()
@@ -180,7 +180,7 @@ func (w *waiting) choose(ctx context.Context) error {
 	maps, synced := w.conn.ConfigMaps(w.conn.namespace), false
 	for e, err := range maps.Watch(ctx, w.watch(client.ListOptions{LabelSelector: w.selector}, "")) {
 		if err != nil {
-			return err
+			return w.explain(err)
 		}
 		switch e.Type {
 		case client.Added:
@@ -242,13 +242,22 @@ func (w *waiting) done() error {
 	return w.printer.Print(w.Out, output.Objects{Items: found, List: len(w.names) > 1})
 }
 
+// explain adds to an error what was waited for.
+func (w *waiting) explain(err error) error {
+	if len(w.names) == 1 {
+		return w.conn.explain(w.conn.namespace, w.names[0], err)
+	}
+	return w.conn.explainList(w.conn.namespace, err)
+}
+
 // late says what was waited for in vain, one error for each object.
 func (w *waiting) late() error {
 	if err := w.server.lost(); err != nil {
-		return fmt.Errorf("the time to wait, %s, is over: %w", w.timeout, err)
+		return w.explain(fmt.Errorf("the time to wait, %s, is over: %w", w.timeout, err))
 	}
 	if !w.synced && len(w.names) > 0 {
-		return &client.GaveUpError{Attempts: 1, Elapsed: w.timeout, Err: errors.New("the server has not shown yet what there is")}
+		silent := errors.New("the server has not shown yet what there is")
+		return w.explain(&client.GaveUpError{Attempts: 1, Elapsed: w.timeout, Err: silent})
 	}
 	if !w.synced {
 		return fmt.Errorf("nothing matched %s in namespace %q within %s", w.selector, w.conn.namespace, w.timeout)

@@ -166,10 +166,13 @@ func (a *attempt) edit(ctx context.Context, fresh types.Document) (types.Documen
 	return next, a.check(ctx, fresh, next)
 }
 
-// check refuses what is Helm's, and looks at what the change makes of the values,
-// unless it has looked at the same already: a warning is given once, however often
-// the change is made.
+// check refuses what no server takes and what is Helm's, and looks at what the change
+// makes of the values, unless it has looked at the same already: a warning is given
+// once, however often the change is made.
 func (a *attempt) check(ctx context.Context, before, after types.Document) error {
+	if err := tooLarge(after); err != nil {
+		return unwritten(err)
+	}
 	changes := types.Diff(before, after)
 	if err := leavesHelms(before, changes); err != nil && !a.force {
 		return err

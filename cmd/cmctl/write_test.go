@@ -8,6 +8,8 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -271,6 +273,36 @@ func TestHintsLeadToTheSameServer(t *testing.T) {
 		e := b.cmctl(append(c.args, "--server="+b.direct, "--namespace=default")...)
 		if !strings.Contains(e.err, c.want) {
 			t.Errorf("%v: no %q in\n%s", c.args, c.want, e.err)
+		}
+	}
+}
+
+// What would be larger than a server takes is not sent, and the error names what
+// makes it so.
+func TestWhatIsTooLargeIsNotSent(t *testing.T) {
+	b := newBench(t)
+	b.past("create", "app", "--from-literal=a="+strings.Repeat("x", 900<<10))
+	large := strings.Repeat("y", 100<<10)
+	path := filepath.Join(t.TempDir(), "large")
+	if err := os.WriteFile(path, []byte(large+large), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"set", "app", "--from-file=b=" + path}, "data[a] 921600, data[b] 204800"},
+		{[]string{"set", "new", "--create", "--from-file=a=" + path, "--from-file=b=" + path, "--from-file=c=" + path, "--from-file=d=" + path, "--from-file=e=" + path, "--from-file=f=" + path}, "data[a] 204800"},
+		{[]string{"update", "app", "--key=a", "--", "sh", "-c", "cat; cat " + path}, "data[a] 1126400"},
+		{[]string{"annotate", "app", "a=" + large, "b=" + large, "c=" + large}, "the annotations are 307203 bytes together"},
+	} {
+		b.seen()
+		e := b.cmctl(c.args...)
+		if e.code != exitFailed || !strings.Contains(e.err, "too large: ") || !strings.Contains(e.err, c.want) || !strings.Contains(e.err, "nothing was written") {
+			t.Errorf("%s ended with %d and no %q in\n%s", c.args[0], e.code, c.want, e.err)
+		}
+		if seen := b.seen(); strings.Contains(seen, "PUT") || strings.Contains(seen, "POST") || strings.Contains(seen, "PATCH") {
+			t.Errorf("%s sent a write: %s", c.args[0], seen)
 		}
 	}
 }

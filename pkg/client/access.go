@@ -118,6 +118,10 @@ func (c *Client) lacks(ctx context.Context, group string, failed error) error {
 		return failed
 	}
 	groups, err := c.groups(ctx)
+	var absent *UnexpectedError
+	if err != nil && !(errors.As(err, &absent) && absent.Code == http.StatusNotFound) {
+		return err // says more than the 404: the server is out of reach, or overloaded
+	}
 	if err != nil || slices.ContainsFunc(groups.Groups, func(g metav1.APIGroup) bool { return g.Name == group }) {
 		return failed
 	}

@@ -117,6 +117,23 @@ func TestWhatIsNoWordAboutAccessControl(t *testing.T) {
 	}
 }
 
+// A server that can't say just now which groups it has is not one that has none of
+// this kind: its own answer is the reason.
+func TestAnOverloadedServerIsTheReason(t *testing.T) {
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		code := http.StatusServiceUnavailable
+		if r.Method == http.MethodPost {
+			code = http.StatusNotFound
+		}
+		stub(code, "text/html", "<html>").ServeHTTP(w, r)
+	})
+	c := connect(t, client.TargetOptions{Server: listen(t, h)}, client.Options{})
+	var u *client.UnexpectedError
+	if _, err := c.CanI(t.Context(), client.Access{Verb: "get"}); !errors.As(err, &u) || u.Code != http.StatusServiceUnavailable {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestResources(t *testing.T) {
 	aggregated := connect(t, client.TargetOptions{Server: listen(t, realAPI(t))}, client.Options{})
 	// An older server knows the plain lists alone.

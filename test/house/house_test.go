@@ -42,10 +42,11 @@ func packages(t *testing.T) []pkg {
 // ours that stand beside it here, and no others.
 func TestImportsRunOneWay(t *testing.T) {
 	allowed := map[string][]string{
-		"cmd/cmctl":                     {"cmd/cmctl/internal/blame", "cmd/cmctl/internal/check", "cmd/cmctl/internal/command", "cmd/cmctl/internal/condition", "cmd/cmctl/internal/difference", "cmd/cmctl/internal/draft", "cmd/cmctl/internal/filter", "cmd/cmctl/internal/fromfiles", "cmd/cmctl/internal/managed", "cmd/cmctl/internal/manifest", "cmd/cmctl/internal/markers", "cmd/cmctl/internal/mirror", "cmd/cmctl/internal/output", "cmd/cmctl/internal/schema", "cmd/cmctl/internal/settings", "cmd/cmctl/internal/supervise", "cmd/cmctl/internal/view", "pkg/client", "pkg/retry", "pkg/types"},
+		"cmd/cmctl":                     {"cmd/cmctl/internal/blame", "cmd/cmctl/internal/check", "cmd/cmctl/internal/command", "cmd/cmctl/internal/condition", "cmd/cmctl/internal/difference", "cmd/cmctl/internal/draft", "cmd/cmctl/internal/filter", "cmd/cmctl/internal/fromfiles", "cmd/cmctl/internal/intake", "cmd/cmctl/internal/managed", "cmd/cmctl/internal/manifest", "cmd/cmctl/internal/markers", "cmd/cmctl/internal/mirror", "cmd/cmctl/internal/output", "cmd/cmctl/internal/schema", "cmd/cmctl/internal/settings", "cmd/cmctl/internal/supervise", "cmd/cmctl/internal/view", "pkg/client", "pkg/retry", "pkg/types"},
 		"cmd/cmctl/internal/check":      {"cmd/cmctl/internal/command", "pkg/types", "pkg/types/content"},
 		"cmd/cmctl/internal/command":    {},
-		"cmd/cmctl/internal/manifest":   {"pkg/client", "pkg/types"},
+		"cmd/cmctl/internal/manifest":   {"cmd/cmctl/internal/intake", "pkg/client", "pkg/types"},
+		"cmd/cmctl/internal/intake":     {},
 		"cmd/cmctl/internal/output":     {"pkg/types"},
 		"cmd/cmctl/internal/schema":     {},
 		"cmd/cmctl/internal/filter":     {"cmd/cmctl/internal/command"},
@@ -57,7 +58,7 @@ func TestImportsRunOneWay(t *testing.T) {
 		"pkg/retry":                     {},
 		"pkg/client":                    {"pkg/retry", "pkg/types"},
 		"cmd/cmctl/internal/difference": {"cmd/cmctl/internal/output", "pkg/types", "pkg/types/lines"},
-		"cmd/cmctl/internal/fromfiles":  {"pkg/types"},
+		"cmd/cmctl/internal/fromfiles":  {"cmd/cmctl/internal/intake", "pkg/types"},
 		"cmd/cmctl/internal/managed":    {"pkg/types"},
 		"cmd/cmctl/internal/blame":      {"cmd/cmctl/internal/managed", "pkg/types", "pkg/types/lines"},
 		"cmd/cmctl/internal/condition":  {"cmd/cmctl/internal/output", "pkg/client", "pkg/types"},

@@ -1,6 +1,6 @@
 // Package filter runs a command that turns bytes into bytes, such as jq or sed.
 //
-//	out, err := filter.Run(ctx, []string{"tr", "a-z", "A-Z"}, in, os.Stderr)
+//	out, err := filter.Command{Argv: []string{"tr", "a-z", "A-Z"}, Stderr: os.Stderr}.Run(ctx, in)
 package filter
 
 import (
@@ -33,20 +33,29 @@ type FailedError struct {
 
 func (e *FailedError) Error() string { return fmt.Sprintf("%s ended with %s", e.Command, e.How) }
 
+// Command is a program with its arguments. No shell reads them.
+type Command struct {
+	Argv   []string
+	Stderr io.Writer
+	// Running is given what kills the command and all that it started at once,
+	// for callers that can't wait for Run; what it returns is called when the
+	// command has ended. Nil is fine.
+	Running func(kill func()) (ended func())
+}
+
 // Run gives in to the command's standard input and returns what it writes to
-// its standard output, whole. The command line is argv; no shell reads it. The
-// end of the context ends the command and all that it started. A command that
-// leaves its input unread is fine.
-func Run(ctx context.Context, argv []string, in []byte, stderr io.Writer) ([]byte, error) {
+// its standard output, whole. The end of the context ends the command and all
+// that it started. A command that leaves its input unread is fine.
+func (c Command) Run(ctx context.Context, in []byte) ([]byte, error) {
 	running, end := context.WithCancel(ctx)
 	defer end()
 	out := &bounded{end: end}
-	cmd := exec.CommandContext(running, argv[0], argv[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(in), out, stderr
+	cmd := exec.CommandContext(running, c.Argv[0], c.Argv[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(in), out, c.Stderr
 	cmd.WaitDelay = grace
 	command.OwnGroup(cmd, syscall.SIGTERM)
-	err := cmd.Run()
-	name := strings.Join(argv, " ")
+	err := c.await(cmd)
+	name := strings.Join(c.Argv, " ")
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
@@ -64,6 +73,17 @@ func Run(ctx context.Context, argv []string, in []byte, stderr io.Writer) ([]byt
 		return nil, fmt.Errorf("%s can't be run: %w", name, err)
 	}
 	return out.bytes, nil
+}
+
+// await runs the command to its end.
+func (c Command) await(cmd *exec.Cmd) error {
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	if c.Running != nil {
+		defer c.Running(func() { command.KillGroup(cmd) })()
+	}
+	return cmd.Wait()
 }
 
 // bounded is a buffer that takes MaxOutput bytes, and then calls end. It is no

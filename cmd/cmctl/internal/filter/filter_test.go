@@ -32,7 +32,7 @@ func TestRun(t *testing.T) {
 		{name: "more output than any object has", argv: []string{"yes"}, wrong: "wrote more than 8 MiB"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := filter.Run(t.Context(), c.argv, []byte(c.in), io.Discard)
+			got, err := filter.Command{Argv: c.argv, Stderr: io.Discard}.Run(t.Context(), []byte(c.in))
 			if c.wrong != "" {
 				if err == nil || !strings.Contains(err.Error(), c.wrong) || got != nil {
 					t.Errorf("got %q and %v, want an error with %q", got, err, c.wrong)
@@ -48,7 +48,7 @@ func TestRun(t *testing.T) {
 
 func TestItsComplaintsPassThrough(t *testing.T) {
 	var complaints bytes.Buffer
-	if _, err := filter.Run(t.Context(), []string{"sh", "-c", "echo sorry >&2; exit 1"}, nil, &complaints); err == nil || complaints.String() != "sorry\n" {
+	if _, err := (filter.Command{Argv: []string{"sh", "-c", "echo sorry >&2; exit 1"}, Stderr: &complaints}).Run(t.Context(), nil); err == nil || complaints.String() != "sorry\n" {
 		t.Errorf("%q and %v", &complaints, err)
 	}
 }
@@ -63,7 +63,7 @@ func TestTheEndOfTheContextEndsTheWholeGroup(t *testing.T) {
 	}
 	done := make(chan error, 1)
 	go func() {
-		_, err := filter.Run(ctx, []string{"sh", "-c", `(trap '' TERM; exec 3>"$0"; sleep 600) & wait`, fifo}, nil, io.Discard)
+		_, err := filter.Command{Argv: []string{"sh", "-c", `(trap '' TERM; exec 3>"$0"; sleep 600) & wait`, fifo}, Stderr: io.Discard}.Run(ctx, nil)
 		done <- err
 	}()
 	reader, err := os.Open(fifo)
@@ -77,5 +77,24 @@ func TestTheEndOfTheContextEndsTheWholeGroup(t *testing.T) {
 	}
 	if rest, err := io.ReadAll(reader); err != nil || len(rest) > 0 {
 		t.Errorf("the pipe ended with %q, %v", rest, err)
+	}
+}
+
+// A caller that can't wait for the end ends the whole group at once.
+func TestAKillIsAtOnce(t *testing.T) {
+	ended := false
+	c := filter.Command{
+		Argv: []string{"sh", "-c", "trap '' TERM; sleep 600 & wait"}, Stderr: io.Discard,
+		Running: func(kill func()) func() {
+			kill()
+			return func() { ended = true }
+		},
+	}
+	var failed *filter.FailedError
+	if _, err := c.Run(t.Context(), nil); !errors.As(err, &failed) || !strings.Contains(err.Error(), "killed") {
+		t.Errorf("it ended with %v", err)
+	}
+	if !ended {
+		t.Error("it is said nowhere that it ended")
 	}
 }

@@ -2,11 +2,12 @@
 // literals, files, folders and env files. What can't be stored as it is asked for
 // is an error, and what is passed over or stored in another way is told.
 //
-//	errs := fromfiles.Sources{Files: []string{"nginx.conf"}, Note: note}.Fill(doc)
+//	errs := fromfiles.Sources{Files: []string{"nginx.conf"}, Note: note}.Fill(ctx, doc)
 package fromfiles
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"example.com/cmctl/cmd/cmctl/internal/intake"
 	"example.com/cmctl/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
@@ -57,8 +59,8 @@ const literalOrigin = "--from-literal"
 
 // Fill puts the data that the sources name into the document, and returns all
 // that is wrong with them.
-func (s Sources) Fill(doc types.Document) []error {
-	c := &collector{Sources: s, doc: doc, origin: map[string]string{}}
+func (s Sources) Fill(ctx context.Context, doc types.Document) []error {
+	c := &collector{Sources: s, read: s.reader(ctx), doc: doc, origin: map[string]string{}}
 	for _, literal := range s.Literals {
 		key, value, ok := strings.Cut(literal, "=")
 		if !ok || key == "" {
@@ -83,10 +85,10 @@ func (s Sources) Fill(doc types.Document) []error {
 // collector gathers keys and refuses one that is given twice.
 type collector struct {
 	Sources
-	doc       types.Document
-	origin    map[string]string
-	stdinRead bool
-	errs      []error
+	read   func(path string) ([]byte, error)
+	doc    types.Document
+	origin map[string]string
+	errs   []error
 }
 
 func (c *collector) fail(err error) { c.errs = append(c.errs, err) }
@@ -186,26 +188,24 @@ func (c *collector) addFile(key, path string) {
 	c.add(key, value, origin)
 }
 
-func (c *collector) read(path string) ([]byte, error) {
-	if path != "-" {
-		value, err := os.ReadFile(path)
+// reader reads the files, and standard input once.
+func (s Sources) reader(ctx context.Context) func(path string) ([]byte, error) {
+	stdinRead := false
+	return func(path string) (value []byte, err error) {
+		switch {
+		case path != "-":
+			value, err = intake.File(ctx, path, intake.MaxValue)
+		case stdinRead:
+			return nil, argumentf("standard input can be read once only")
+		default:
+			stdinRead, path = true, "standard input"
+			value, err = intake.All(ctx, s.Stdin, intake.MaxValue)
+		}
 		if err != nil {
 			return nil, fileError(path, err)
 		}
 		return value, nil
 	}
-	switch {
-	case c.Stdin == nil:
-		return nil, errors.New("standard input can't be read here")
-	case c.stdinRead:
-		return nil, argumentf("standard input can be read once only")
-	}
-	c.stdinRead = true
-	value, err := io.ReadAll(c.Stdin)
-	if err != nil {
-		return nil, fmt.Errorf("standard input: %w", err)
-	}
-	return value, nil
 }
 
 // addFolder stores the files of a folder.

@@ -1,6 +1,7 @@
 package fromfiles_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -21,7 +22,7 @@ func fill(s fromfiles.Sources) (data map[string]string, notes []string, errs []e
 		s.KeySep = "_"
 	}
 	doc := types.NewDocument("", "x")
-	errs = s.Fill(doc)
+	errs = s.Fill(context.Background(), doc)
 	data = map[string]string{}
 	for f, v := range doc.Fields() {
 		switch v := v.(type) {

@@ -2,15 +2,15 @@
 // standard input, YAML and JSON, several documents and Lists. What the server
 // would refuse, or drop without a word, is found here with its file and line.
 //
-//	found, faults := manifest.Read([]string{"cm.yaml"}, manifest.Options{Stdin: os.Stdin})
+//	found, faults := manifest.Read(ctx, []string{"cm.yaml"}, manifest.Options{Stdin: os.Stdin})
 package manifest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"runtime"
 	"slices"
 	"strconv"
@@ -19,6 +19,7 @@ import (
 	"sync/atomic"
 	"unicode/utf8"
 
+	"example.com/cmctl/cmd/cmctl/internal/intake"
 	"example.com/cmctl/pkg/types"
 )
 
@@ -84,13 +85,14 @@ type Options struct {
 
 // Read reads every ConfigMap that the -f operands name: files, folders,
 // patterns such as cm/*.yaml, or - for stdin. What is wrong is collected, so that
-// a person sees all of it at once.
-func Read(paths []string, o Options) (found []Manifest, faults []error) {
+// a person sees all of it at once. The end of the context ends it, whatever a file
+// waits for.
+func Read(ctx context.Context, paths []string, o Options) (found []Manifest, faults []error) {
 	for _, path := range paths {
 		files, errs := o.files(path)
 		faults = append(faults, errs...)
 		read := len(errs)
-		for _, p := range o.parsers(files) {
+		for _, p := range o.parsers(ctx, files) {
 			for _, what := range p.skipped {
 				if o.Skipped != nil {
 					o.Skipped(what)
@@ -107,7 +109,7 @@ func Read(paths []string, o Options) (found []Manifest, faults []error) {
 }
 
 // parsers are the files taken apart, several at once.
-func (o Options) parsers(files []string) []*parser {
+func (o Options) parsers(ctx context.Context, files []string) []*parser {
 	all := make([]*parser, len(files))
 	var next atomic.Int64
 	var workers sync.WaitGroup
@@ -115,7 +117,7 @@ func (o Options) parsers(files []string) []*parser {
 		workers.Go(func() {
 			for i := int(next.Add(1)) - 1; i < len(files); i = int(next.Add(1)) - 1 {
 				p := &parser{Options: o, file: display(files[i])}
-				if text, err := o.text(files[i]); err != nil {
+				if text, err := o.text(ctx, files[i]); err != nil {
 					p.faults = append(p.faults, err)
 				} else {
 					p.parse(text)
@@ -128,18 +130,15 @@ func (o Options) parsers(files []string) []*parser {
 	return all
 }
 
-func (o Options) text(path string) ([]byte, error) {
+func (o Options) text(ctx context.Context, path string) ([]byte, error) {
 	if path != "-" {
-		text, err := os.ReadFile(path)
+		text, err := intake.File(ctx, path, intake.MaxManifests)
 		if err != nil {
 			return nil, FileError(path, err)
 		}
 		return text, nil
 	}
-	if o.Stdin == nil {
-		return nil, errors.New("standard input can't be read here")
-	}
-	text, err := io.ReadAll(o.Stdin)
+	text, err := intake.All(ctx, o.Stdin, intake.MaxManifests)
 	if err != nil {
 		return nil, fmt.Errorf("standard input: %w", err)
 	}

@@ -22,6 +22,8 @@ const (
 type Options struct {
 	// Mode is the mode of the files; 0 means 0644.
 	Mode fs.FileMode
+	// Tell notes changes of the files as untold, until Told is called.
+	Tell bool
 }
 
 // Folder is a folder whose files are a ConfigMap's keys. One Folder at a time
@@ -29,6 +31,7 @@ type Options struct {
 type Folder struct {
 	path string
 	mode fs.FileMode
+	tell bool
 	lock *os.File
 }
 
@@ -71,7 +74,7 @@ func Open(dir string, o Options) (*Folder, error) {
 		}
 		return nil, fmt.Errorf("lock %s: %w", dir, err)
 	}
-	f := &Folder{path: dir, mode: o.Mode, lock: lock}
+	f := &Folder{path: dir, mode: o.Mode, tell: o.Tell, lock: lock}
 	if err := f.tidy(); err != nil {
 		f.Close()
 		return nil, err
@@ -119,12 +122,35 @@ func (f *Folder) Record() (*Record, error) {
 }
 
 // Keep records what a plain folder is in step with, without touching its files.
+// What is untold stays so.
 func (f *Folder) Keep(r Record) error {
+	before, err := f.Record()
+	if err != nil {
+		return err
+	}
+	r.Untold = nil
+	if before != nil {
+		r.Untold = before.Untold
+	}
+	return f.keep(r)
+}
+
+func (f *Folder) keep(r Record) error {
 	current, err := f.current()
 	if err != nil {
 		return err
 	}
 	return writeRecord(f.in(current), r)
+}
+
+// Told records that a program knows of all changes of the files.
+func (f *Folder) Told() error {
+	r, err := f.Record()
+	if err != nil || r == nil || r.Untold == nil {
+		return err
+	}
+	r.Untold = nil
+	return f.keep(*r)
 }
 
 // Skipped is an entry of the folder that is not taken for a key, and why.

@@ -462,3 +462,45 @@ func writeForever(path string) {
 		fmt.Println(n)
 	}
 }
+
+// A process that is killed between the switch and the telling leaves a folder
+// that says what is left to tell.
+func TestWhatNobodyWasToldIsRemembered(t *testing.T) {
+	path := t.TempDir()
+	untold := func(want ...string) {
+		t.Helper()
+		f := open(t, path)
+		defer f.Close()
+		r, err := f.Record()
+		if err != nil || !slices.Equal(r.Untold, want) || (r.Untold == nil) != (want == nil) {
+			t.Errorf("untold are %q (%v), want %q", r.Untold, err, want)
+		}
+	}
+	sync := func(tell bool, r mirror.Record) {
+		t.Helper()
+		f, err := mirror.Open(path, mirror.Options{Tell: tell})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if _, err := f.Write(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sync(false, record("a", "1"))
+	untold()
+	sync(true, record("a", "1"))
+	untold()
+	sync(true, record("a", "2"))
+	untold("a")
+	sync(true, record("a", "2"))
+	untold("a")
+	sync(false, record("a", "2", "b", "1"))
+	untold("a", "b")
+	f := open(t, path)
+	if err := f.Told(); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	untold()
+}

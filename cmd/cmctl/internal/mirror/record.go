@@ -25,6 +25,21 @@ type Record struct {
 	UID             string            `json:"uid"`
 	ResourceVersion string            `json:"resourceVersion"`
 	Data            map[string][]byte `json:"data"`
+	// Untold are the keys whose files changed without a program having been told
+	// of it; nil if nothing is left to tell. The Folder keeps it.
+	Untold []string `json:"untold"`
+}
+
+// untoldAfter is what is left to tell of once keys have changed too.
+func (r *Record) untoldAfter(keys []string, tell bool) []string {
+	switch {
+	case r != nil && r.Untold != nil:
+		keys = slices.Concat(r.Untold, keys)
+	case !tell:
+		return nil
+	}
+	slices.Sort(keys)
+	return append([]string{}, slices.Compact(keys)...) // not nil
 }
 
 // SameObject tells whether both are about the same name on the same server.

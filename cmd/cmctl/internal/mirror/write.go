@@ -62,12 +62,24 @@ func (f *Folder) write(r Record, may func(map[string][]byte) error) (bool, error
 		return false, f.Keep(r) // a version that changed other things than data
 	}
 	c := &change{Folder: f, next: r, seen: seen}
-	if was, err := f.Record(); err != nil {
+	was, err := f.Record()
+	if err != nil {
 		return false, err
-	} else if was != nil {
+	}
+	if was != nil {
 		c.was = was.Data
 	}
+	c.next.Untold = was.untoldAfter(f.changing(was, seen, r.Data), f.tell)
 	return c.make(may)
+}
+
+// changing are the keys whose files a write changes. Other files of a plain
+// folder stay as they are.
+func (f *Folder) changing(record *Record, files, next map[string][]byte) []string {
+	return slices.DeleteFunc(ChangedKeys(files, next), func(key string) bool {
+		_, wanted := next[key]
+		return !wanted && (record == nil || record.Data[key] == nil)
+	})
 }
 
 // ours refuses a mirror that was not made here, such as a mount of the

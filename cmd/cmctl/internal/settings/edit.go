@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/rogpeppe/go-internal/lockedfile"
 )
@@ -32,6 +33,9 @@ func Edit(path string, edit func(*Document) error) error {
 		return fmt.Errorf("lock the settings file: %w", err)
 	}
 	defer unlock()
+	if err := removeLeftovers(path); err != nil {
+		return err
+	}
 	for range maxRounds {
 		if done, err := round(path, edit); done || err != nil {
 			return err
@@ -83,10 +87,32 @@ func read(path string) ([]byte, error) {
 	return text, err
 }
 
+// newMark stands in the names of files that are to take the place of another.
+const newMark = ".new-"
+
+// removeLeftovers removes what a program left that was killed before the swap, for
+// it may hold tokens. The caller has the lock: nobody else has such a file.
+func removeLeftovers(path string) error {
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		number, ours := strings.CutPrefix(e.Name(), filepath.Base(path)+newMark)
+		if !ours || strings.Trim(number, "0123456789") != "" || !e.Type().IsRegular() {
+			continue
+		}
+		if err := os.Remove(filepath.Join(filepath.Dir(path), e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // writeBeside makes a file, readable by its owner alone, to be put in the place
 // of the one at path.
 func writeBeside(path string, text []byte) (name string, err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*") // mode 0600
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+newMark+"*") // mode 0600
 	if err != nil {
 		return "", err
 	}

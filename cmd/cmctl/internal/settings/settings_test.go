@@ -328,3 +328,22 @@ func FuzzEdit(f *testing.F) {
 		}
 	})
 }
+
+// A program that was killed before the swap leaves a file with tokens in it; the
+// next one removes it, and nothing else.
+func TestLeftoversAreRemoved(t *testing.T) {
+	path := write(t, "namespace: a\n")
+	for _, name := range []string{path + ".new-12345", path + ".new-mine", path + ".bak"} {
+		if err := os.WriteFile(name, []byte("token: secret\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := settings.Edit(path, func(*settings.Document) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path + ".new-12345"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it is still there: %v", err)
+	}
+	readText(t, path+".new-mine")
+	readText(t, path+".bak")
+}
