@@ -138,7 +138,7 @@ func (o *deleteOptions) doomed(ctx context.Context, conn *connection) (chosen []
 	}
 	found, err := o.matching(ctx, conn, o.selector)
 	if err != nil {
-		return nil, []error{conn.explainList(conn.namespace, err)}
+		return nil, []error{err}
 	}
 	for _, d := range found {
 		want := retry.Version{UID: d.UID(), ResourceVersion: d.ResourceVersion()}

@@ -189,7 +189,11 @@ var errInterrupted = errors.New("interrupted")
 type interruptedError struct{ err error }
 
 func (e *interruptedError) Error() string {
-	if e.err.Error() == context.Canceled.Error() {
+	inner := e.err
+	for about := (*objectError)(nil); errors.As(inner, &about); {
+		inner = about.err
+	}
+	if inner.Error() == context.Canceled.Error() {
 		return "interrupted"
 	}
 	return "interrupted: " + e.err.Error()

@@ -178,7 +178,8 @@ func (b *batch) print(r *finished) error {
 // printObjects prints what was written, without the bookkeeping that get hides too:
 // one object as such, several as a List.
 func (b *batch) printObjects(n int, objects []types.Document) error {
-	if form := b.results.form; form != "yaml" && form != "json" || len(objects) == 0 {
+	none := len(objects) == 0 && (n > 0 || !b.results.list) // that nothing matched is an empty List
+	if form := b.results.form; form != "yaml" && form != "json" || none {
 		return nil
 	}
 	for i, d := range objects {

@@ -71,7 +71,7 @@ func parseSelector(text string) (labels.Selector, error) {
 func (f *factory) matching(ctx context.Context, conn *connection, selector string) ([]types.Document, error) {
 	list, err := conn.ConfigMaps(conn.namespace).List(ctx, client.ListOptions{LabelSelector: selector})
 	if err != nil {
-		return nil, err
+		return nil, conn.explainList(conn.namespace, err)
 	}
 	if len(list.Items) == 0 {
 		f.note("No ConfigMaps found in namespace %q.", conn.namespace)
