@@ -168,7 +168,7 @@ func (o *patchOptions) read() (*patch, error) {
 }
 
 func parsePatch(kind apitypes.PatchType, text []byte) (*patch, error) {
-	asJSON, err := types.YAMLToJSON(text)
+	asJSON, err := manifest.ToJSON(text)
 	if err != nil {
 		return nil, err
 	}
