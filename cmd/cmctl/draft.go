@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 
-	"example.com/cmctl/cmd/cmctl/internal/view"
 	"example.com/cmctl/pkg/retry"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
@@ -30,7 +29,7 @@ func (s *session) touched() bool {
 	if err != nil {
 		return s.draft.Exists()
 	}
-	_, text = view.SplitNote(text)
+	text = s.withoutNote(text)
 	return !bytes.Equal(text, s.given) && len(bytes.TrimSpace(text)) > 0
 }
 

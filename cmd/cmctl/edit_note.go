@@ -52,6 +52,15 @@ func (s *session) annotate(lines []string, text []byte) (annotated []byte, above
 	return append(note, text...), bytes.Count(note, []byte("\n"))
 }
 
+// withoutNote is a text as saved without the note, if it was given one: what looks
+// like a note in a text that can't hold one is the person's.
+func (s *session) withoutNote(text []byte) []byte {
+	if s.view.Notes() {
+		_, text = view.SplitNote(text)
+	}
+	return text
+}
+
 // title names what is edited.
 func (s *session) title() string {
 	title := fmt.Sprintf("%s on %s, version %s", s.object.Object(), s.conn.Target(), s.start.ResourceVersion())

@@ -38,7 +38,7 @@ func (o *editOptions) goOn(ctx context.Context, conn *connection) error {
 	if err != nil {
 		return err
 	}
-	_, s.given = view.SplitNote(text)
+	s.given = s.withoutNote(text)
 	if err := s.open(); err != nil {
 		return err
 	}

@@ -201,7 +201,7 @@ func (s *session) ask(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, errors.Join(failed, err)
 	}
-	_, saved = view.SplitNote(saved)
+	saved = s.withoutNote(saved)
 	text, note := s.view.Tidy(s.given, saved, s.base)
 	untouched := bytes.Equal(text, s.given)
 	switch {
