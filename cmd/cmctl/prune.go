@@ -58,8 +58,7 @@ func (o *applyOptions) pruneOne(ctx context.Context, conn *connection, d types.D
 }
 
 // changedSinceApply names what others made of an object since it was applied: the
-// fields that are not as they were applied, and the keys of data that nobody
-// applied.
+// fields that are not as they were applied, and those that nobody applied.
 func changedSinceApply(live types.Document, manager string) []string {
 	base := recordIn(live, manager)
 	if base == nil {
@@ -70,10 +69,5 @@ func changedSinceApply(live types.Document, manager string) []string {
 	for _, d := range out.Drifts {
 		changed = append(changed, d.Field)
 	}
-	for _, f := range out.Kept {
-		if f.Section == "data" {
-			changed = append(changed, f)
-		}
-	}
-	return fieldNames(changed)
+	return fieldNames(append(changed, out.Kept...))
 }
