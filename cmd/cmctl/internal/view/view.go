@@ -51,6 +51,17 @@ type Marked struct {
 	Size int // of each marker
 }
 
+var orderMark = []byte("\ufeff")
+
+// withoutOrderMark takes off the byte order mark that an editor put at the start of
+// a text that it was given without one.
+func withoutOrderMark(given, saved []byte) (text []byte, taken bool) {
+	if bytes.HasPrefix(given, orderMark) {
+		return saved, false
+	}
+	return bytes.CutPrefix(saved, orderMark)
+}
+
 // unixLines turns CR LF into LF in a text that an editor saved so throughout,
 // if it was given one without any CR.
 func unixLines(given, saved []byte) []byte {

@@ -95,6 +95,7 @@ func (v wholeView) Show(object types.Document) (Shown, error) {
 }
 
 func (v wholeView) Tidy(given, saved []byte, _ types.Document) (text []byte, note string) {
+	saved, _ = withoutOrderMark(given, saved)
 	return unixLines(given, saved), ""
 }
 
