@@ -19,7 +19,11 @@ func (o *applyOptions) pruneAll(ctx context.Context, conn *connection, leaving [
 	for i, d := range leaving {
 		names[i] = d.Namespace() + "/" + d.Name()
 	}
-	o.note("set %q: no longer given, and deleted: %s", o.setName, strings.Join(names, ", "))
+	what := "and deleted"
+	if o.dryRun != dryRunNone {
+		what = "and would be deleted"
+	}
+	o.note("set %q: no longer given, %s: %s", o.setName, what, strings.Join(names, ", "))
 	var errs []error
 	for i, d := range leaving {
 		if err := untried(ctx, len(leaving)-i); err != nil {
