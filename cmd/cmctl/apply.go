@@ -165,7 +165,7 @@ func (o *applyOptions) apply(ctx context.Context, f *factory, conn *connection, 
 	if err != nil {
 		return outcome{}, conn.explain(m.Namespace(), m.Name(), err)
 	}
-	a.tell(p)
+	a.tell(ctx, p)
 	return outcome{p.verb(), doc}, f.tellResult(o.output, o.dryRun, "configmap/"+m.Name(), p.verb())
 }
 

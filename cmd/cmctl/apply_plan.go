@@ -16,6 +16,9 @@ type plan struct {
 	next types.Document // what is to be stored; it carries live's version
 	// changes are what next changes of live, bookkeeping apart.
 	changes []types.Change
+	// overtaken are those of the changes that replace what was written while the
+	// apply was under way.
+	overtaken []types.Change
 	// drifts are the disagreements, whichever side next has of them.
 	drifts []types.Drift
 	// open: next has no side of the drifts, for nobody decided.
@@ -104,10 +107,11 @@ const maxTold = 20
 func firstOf[T any](list []T) []T { return list[:min(len(list), maxTold)] }
 
 // tell notes what the person should know about a plan that went through.
-func (a *application) tell(p plan) {
+func (a *application) tell(ctx context.Context, p plan) {
 	if p.live == nil {
 		return
 	}
+	a.tellOvertaken(ctx, p)
 	if p.merged != nil && p.live.ResourceVersion() != a.from.ResourceVersion() {
 		a.note("%s was made from version %s; the object is at version %s", a.m.Where(), a.from.ResourceVersion(), p.live.ResourceVersion())
 		bare, _ := withoutRecord(p.live)
@@ -133,6 +137,16 @@ func (a *application) tell(p plan) {
 		a.note("%s: %s: %s, file %s, live %s", a.m.Where(), d.Field, took, quote(d.File), quote(d.Live))
 	}
 	a.tellRest(took, len(overruled))
+}
+
+// tellOvertaken notes what the file replaced of another's write that was made
+// since the object was first read.
+func (a *application) tellOvertaken(ctx context.Context, p plan) {
+	find := newOrigins(a.conn, p.live)
+	for _, c := range firstOf(p.overtaken) {
+		a.note("%s: %s: %s -> %s, replaces what was written meanwhile %s", a.m.Where(), c.Field, quote(c.From), quote(c.To), find.of(ctx, c.Field))
+	}
+	a.tellRest("replaced that were written meanwhile", len(p.overtaken))
 }
 
 // tellFields notes what became of several fields.

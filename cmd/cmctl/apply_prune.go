@@ -19,7 +19,11 @@ func (o *applyOptions) pruneAll(ctx context.Context, conn *connection, leaving [
 	for i, d := range leaving {
 		names[i] = d.Namespace() + "/" + d.Name()
 	}
-	o.note("set %q: no longer given, and deleted: %s", o.setName, strings.Join(names, ", "))
+	what := "and deleted"
+	if o.dryRun != dryRunNone {
+		what = "and would be deleted"
+	}
+	o.note("set %q: no longer given, %s: %s", o.setName, what, strings.Join(names, ", "))
 	var errs []error
 	for i, d := range leaving {
 		if err := untried(ctx, len(leaving)-i); err != nil {
@@ -56,8 +60,7 @@ func (o *applyOptions) pruneOne(ctx context.Context, conn *connection, d types.D
 }
 
 // changedSinceApply names what others made of an object since it was applied: the
-// fields that are not as they were applied, and the keys of data that nobody
-// applied.
+// fields that are not as they were applied, and those that nobody applied.
 func changedSinceApply(live types.Document, manager string) []string {
 	base := recordIn(live, manager)
 	if base == nil {
@@ -68,10 +71,5 @@ func changedSinceApply(live types.Document, manager string) []string {
 	for _, d := range out.Drifts {
 		changed = append(changed, d.Field)
 	}
-	for _, f := range out.Kept {
-		if f.Section == "data" {
-			changed = append(changed, f)
-		}
-	}
-	return fieldNames(changed)
+	return fieldNames(append(changed, out.Kept...))
 }

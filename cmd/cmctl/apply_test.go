@@ -54,11 +54,36 @@ func TestTheSlowerApplyIsMadeAnew(t *testing.T) {
 			}
 			if code, out, errs := apply(manifestFile(t, `{a: "1"}`)); code != 0 || !strings.Contains(out, "configured") || !strings.Contains(errs, "removed, for the file no longer has it: data[c]") {
 				t.Errorf("the slower one ended with %d, %s%s", code, out, errs)
+			} else if want := `data[a]: "2" -> "1", replaces what was written meanwhile by `; strings.Count(errs, "meanwhile") != 2 || !strings.Contains(errs, want) {
+				t.Errorf("the slower one doesn't name what it replaced:\n%s", errs)
 			}
 			if _, out, _ := cmctl(t, "get", "app", "-o", "yaml"); !strings.Contains(out, `a: "1"`) || strings.Contains(out, "  c:") {
 				t.Errorf("it ended as\n%s", out)
 			}
 		})
+	}
+}
+
+// Who meant to create, and found that another apply had, names what it replaced.
+func TestAnApplyThatMeetsACreationNamesWhatItReplaces(t *testing.T) {
+	var faster func()
+	between(t, func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPost && faster != nil {
+			act := faster
+			faster = nil
+			act()
+		}
+		return false
+	})
+	theirs := manifestFile(t, `{a: "2", b: "1"}`)
+	faster = func() {
+		if code, _, errs := cmctl(t, "apply", "-f", theirs); code != 0 {
+			t.Error(errs)
+		}
+	}
+	code, _, errs := cmctl(t, "apply", "-f", manifestFile(t, `{a: "1", b: "1"}`))
+	if want := `data[a]: "2" -> "1", replaces what was written meanwhile by `; code != 0 || strings.Count(errs, "meanwhile") != 1 || !strings.Contains(errs, want) {
+		t.Errorf("it ended with %d:\n%s", code, errs)
 	}
 }
 

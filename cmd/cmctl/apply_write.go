@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"example.com/cmctl/pkg/retry"
 	"example.com/cmctl/pkg/types"
@@ -15,6 +16,7 @@ var errDisagree = errors.New("the file and the live object disagree")
 // fresh copy, and returns the last plan and the object as it is now.
 func (a *application) write(ctx context.Context) (plan, types.Document, error) {
 	var p plan
+	var read []types.Document // each copy that was planned on; nil is none
 	target := a.seen.of(a.m, a.object())
 	if a.serverSide {
 		target = serverTarget{a.object(), a, &p}
@@ -24,11 +26,13 @@ func (a *application) write(ctx context.Context) (plan, types.Document, error) {
 			if p.live != nil {
 				a.note("%s: %q was deleted meanwhile, and is created anew", a.m.Where(), a.m.Name())
 			}
+			read = append(read, nil)
 			var err error
 			p, err = a.fresh()
 			return p.written(), err
 		},
 		func(_ context.Context, live types.Document) (types.Document, error) {
+			read = append(read, live)
 			var err error
 			p, err = a.onto(live)
 			switch {
@@ -50,7 +54,19 @@ func (a *application) write(ctx context.Context) (plan, types.Document, error) {
 	case err != nil && !unknownOutcome(err) && errors.As(err, &refused):
 		return p, nil, a.contested(p, refused)
 	}
+	if err == nil && len(read) > 0 {
+		p.overtaken = p.since(read[0])
+	}
 	return p, res.Object, err
+}
+
+// since are the changes of a plan to what was written after that copy was read.
+func (p plan) since(first types.Document) []types.Change {
+	was := first.Fields()
+	told := p.overruled()
+	return slices.DeleteFunc(slices.Clone(p.changes), func(c types.Change) bool {
+		return types.SameValue(was[c.Field], c.From) || slices.ContainsFunc(told, func(d types.Drift) bool { return d.Field == c.Field })
+	})
 }
 
 // preview shows what a write would store. It reads only.

@@ -13,10 +13,12 @@ import (
 )
 
 // settle is what becomes of the draft when the edit ends with err: it is kept
-// and named if there is work in it that the server didn't take.
+// and named if there is work in it that the server didn't take, or may be in what
+// an editor left beside it.
 func (s *session) settle(err error) error {
-	if err != nil && (s.work || s.touched()) {
-		return &keptError{path: s.draft.Path(), shown: s.draft.ShownPath(), next: s.resumeCommand(err), err: err}
+	beside := s.draft.Beside()
+	if err != nil && (s.work || s.touched() || len(beside) > 0) {
+		return &keptError{path: s.draft.Path(), shown: s.draft.ShownPath(), beside: beside, next: s.resumeCommand(err), err: err}
 	}
 	if !s.leave {
 		s.draft.Remove()
@@ -61,10 +63,11 @@ func (s *session) resumeCommand(err error) string {
 // keptError adds to an error where the person's text is. report says it, after
 // all that went wrong.
 type keptError struct {
-	path  string // the text
-	shown string // what it was made from
-	next  string // the command that goes on from it
-	err   error
+	path   string   // the text
+	shown  string   // what it was made from
+	beside []string // what else is there, such as an editor's unsaved text
+	next   string   // the command that goes on from it
+	err    error
 }
 
 func (e *keptError) Error() string { return e.err.Error() }
@@ -74,6 +77,9 @@ func (e *keptError) tell(w io.Writer) {
 	fmt.Fprintf(w, "your text is kept in %s\n", e.path)
 	if e.shown != "" {
 		fmt.Fprintf(w, "what it was made from is beside it, in %s\n", e.shown)
+	}
+	for _, path := range e.beside {
+		fmt.Fprintf(w, "an editor may have left unsaved text in %s; recover it with that editor first\n", path)
 	}
 	fmt.Fprintf(w, "go on with: %s\n", e.next)
 }

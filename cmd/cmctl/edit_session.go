@@ -228,6 +228,11 @@ const hasty = time.Second
 
 func (s *session) untouched(after time.Duration) {
 	s.note("Edit cancelled: nothing was changed.")
+	if beside := s.draft.Beside(); len(beside) > 0 {
+		s.leave = true
+		s.note("An editor may have left unsaved text in %s\nThe draft is kept in %s\nwrite it with: %s", strings.Join(beside, ", "), s.draft.Path(), s.resumeCommand(nil))
+		return
+	}
 	if after < hasty {
 		s.leave = true
 		s.note("The editor returned at once. If it opened a window of its own, it needs the flag that makes it wait (code --wait, subl -w, gvim -f).\nWhat you save there is in %s\nwrite it with: %s", s.draft.Path(), s.resumeCommand(nil))

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"example.com/cmctl/cmd/cmctl/internal/manifest"
 	"example.com/cmctl/pkg/client"
 	"example.com/cmctl/pkg/retry"
 	"example.com/cmctl/pkg/types"
@@ -187,7 +188,7 @@ func (o *patchOptions) read(ctx context.Context) (*patch, error) {
 }
 
 func parsePatch(kind apitypes.PatchType, text []byte) (*patch, error) {
-	asJSON, err := types.YAMLToJSON(text)
+	asJSON, err := manifest.ToJSON(text)
 	if err != nil {
 		return nil, err
 	}

@@ -117,9 +117,19 @@ func (o *replaceOptions) replace(ctx context.Context, conn *connection, m manife
 	case res.Outcome == retry.Unchanged:
 		verb = "unchanged"
 	case options.Want.ResourceVersion == "":
-		o.note("%s: replaced without a guard: the file has no resourceVersion, so whatever others wrote since you made it is gone", m.Where())
+		o.tellUnguarded(m)
 	}
 	return outcome{verb, res.Object}, o.tellResult(o.output, o.dryRun, "configmap/"+m.Name(), verb)
+}
+
+// tellUnguarded notes that the file says nothing of the version that it was made
+// from.
+func (o *replaceOptions) tellUnguarded(m manifest.Manifest) {
+	replaced, gone := "replaced", "is gone"
+	if o.dryRun != dryRunNone {
+		replaced, gone = "would be replaced", "would be gone"
+	}
+	o.note("%s: %s without a guard: the file has no resourceVersion, so whatever others wrote since you made it %s", m.Where(), replaced, gone)
 }
 
 // put writes the manifest over the live object, on the version that is wanted or

@@ -31,7 +31,7 @@ func (o *replaceOptions) recreate(ctx context.Context, conn *connection, m manif
 			return outcome{}, conn.explain(m.Namespace(), m.Name(), err)
 		}
 		if options.Want.ResourceVersion == "" {
-			o.note("%s: replaced without a guard: the file has no resourceVersion, so whatever others wrote since you made it is gone", m.Where())
+			o.tellUnguarded(m)
 		}
 	}
 	return done, o.tellResult(o.output, o.dryRun, "configmap/"+m.Name(), verb)

@@ -149,7 +149,7 @@ func (o *updateOptions) whole(ctx context.Context, fresh types.Document) (types.
 	if err != nil {
 		return nil, unwritten(err)
 	}
-	made, err := parseOutput(out, given)
+	made, err := parseOutput(out, o.meant(), given)
 	if err != nil {
 		return nil, err
 	}
@@ -195,14 +195,22 @@ func (o *updateOptions) show(fresh types.Document) (given types.Document, text [
 	return given, b.Bytes(), nil
 }
 
+// meant is the format that the command must answer in.
+func (o *updateOptions) meant() manifest.Format {
+	if o.format == "json" {
+		return manifest.JSON
+	}
+	return manifest.Any
+}
+
 // parseOutput reads what a command made of the object that it was given, and
 // refuses what can't be meant: another object, or one made from another version.
-func parseOutput(text []byte, given types.Document) (types.Document, error) {
+func parseOutput(text []byte, format manifest.Format, given types.Document) (types.Document, error) {
 	const source = "the command's output"
 	if len(bytes.TrimSpace(text)) == 0 {
 		return nil, fmt.Errorf("%s is empty; nothing was written", source)
 	}
-	found, faults := manifest.Parse(source, text, given)
+	found, faults := manifest.Parse(source, text, format, given)
 	switch {
 	case len(faults) > 0:
 		return nil, unwritten(oneOrMany(faults))

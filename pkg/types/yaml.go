@@ -260,11 +260,19 @@ func checkNode(n *yamlv3.Node, kept breaks) error {
 				return err
 			}
 		}
+		if n.Kind == yamlv3.MappingNode && i%2 == 1 && infinite(child) {
+			return fmt.Errorf("line %d: the value %s of %s is no number in JSON; put it in quotes: %q", child.Line, child.Value, n.Content[i-1].Value, child.Value)
+		}
 		if err := checkNode(child, kept); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// infinite is true for .inf and .nan, for which JSON has no word.
+func infinite(n *yamlv3.Node) bool {
+	return n.Kind == yamlv3.ScalarNode && n.ShortTag() == "!!float" && strings.HasPrefix(strings.TrimLeft(n.Value, "+-"), ".") && !strings.ContainsAny(n.Value, "0123456789")
 }
 
 func isASCII(s string) bool {

@@ -145,6 +145,31 @@ func (d *Draft) Write(text []byte) error {
 	return nil
 }
 
+// Beside are the files in the draft's folder that are not its own: an editor that
+// ended at once leaves its unsaved text there. A draft that stands alone has no
+// folder of its own, and none.
+func (d *Draft) Beside() []string {
+	entries, err := os.ReadDir(filepath.Dir(d.path))
+	if err != nil {
+		return nil
+	}
+	var others []string
+	alone := true
+	for _, e := range entries {
+		path := filepath.Join(filepath.Dir(d.path), e.Name())
+		switch {
+		case path == d.ShownPath():
+			alone = false
+		case path != d.path && path != d.path+"~":
+			others = append(others, path)
+		}
+	}
+	if alone {
+		return nil
+	}
+	return others
+}
+
 // Remove removes the draft, and the copy that some editors leave. What else the
 // person put into the folder stays.
 func (d *Draft) Remove() {

@@ -84,7 +84,13 @@ func TestRemoveLeavesNothingButWhatIsNotItsOwn(t *testing.T) {
 	if err := os.WriteFile(own, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if beside := d.Beside(); len(beside) != 1 || beside[0] != own {
+		t.Errorf("beside the draft is %q, want %s", beside, own)
+	}
 	d.Remove()
+	if beside := d.Beside(); len(beside) > 0 {
+		t.Errorf("%q is beside a draft that has no folder of its own", beside)
+	}
 	if _, err := os.Stat(own); err != nil {
 		t.Errorf("a file of the person's is gone: %v", err)
 	}

@@ -116,7 +116,7 @@ func (o Options) parsers(ctx context.Context, files []string) []*parser {
 	for range min(len(files), runtime.GOMAXPROCS(0)) {
 		workers.Go(func() {
 			for i := int(next.Add(1)) - 1; i < len(files); i = int(next.Add(1)) - 1 {
-				p := &parser{Options: o, file: display(files[i])}
+				p := &parser{Options: o, file: display(files[i]), format: formatOf(files[i])}
 				if text, err := o.text(ctx, files[i]); err != nil {
 					p.faults = append(p.faults, err)
 				} else {
@@ -165,8 +165,8 @@ func display(path string) string {
 // Parse takes the ConfigMaps out of one text: YAML or JSON, several
 // documents, Lists. Fields that this release doesn't know are refused, for a
 // misspelt one would be dropped by the server; those that known has are kept.
-func Parse(file string, text []byte, known types.Document) (found []Manifest, faults []error) {
-	p := parser{file: display(file), known: known}
+func Parse(file string, text []byte, format Format, known types.Document) (found []Manifest, faults []error) {
+	p := parser{file: display(file), format: format, known: known}
 	p.parse(text)
 	return p.found, p.faults
 }
@@ -174,8 +174,9 @@ func Parse(file string, text []byte, known types.Document) (found []Manifest, fa
 // parser takes one text apart.
 type parser struct {
 	Options
-	file  string
-	known types.Document // what the person was shown, nil if they wrote it all
+	file   string
+	format Format
+	known  types.Document // what the person was shown, nil if they wrote it all
 
 	found   []Manifest
 	faults  []error
@@ -188,9 +189,9 @@ func (p *parser) parse(text []byte) {
 		return
 	}
 	for _, d := range Split(text) {
-		docs, err := parseDocuments(d)
+		docs, err := parseDocuments(d, p.format)
 		if err != nil {
-			p.faults = append(p.faults, yamlFault(p.file, err, d.Line))
+			p.faults = append(p.faults, faultOf(p.file, err, d.Line))
 		}
 		for _, doc := range docs {
 			p.document(doc)

@@ -19,7 +19,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		lines := bytes.Count(text, []byte("\n")) + bytes.Count(text, []byte("\r")) + 1
-		found, faults := manifest.Parse("f.yaml", text, nil)
+		found, faults := manifest.Parse("f.yaml", text, manifest.Any, nil)
 		for _, m := range found {
 			if m.Name() == "" || m.Kind() != "ConfigMap" {
 				t.Errorf("taken without a name or kind: %v", m.Document)

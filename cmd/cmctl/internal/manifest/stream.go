@@ -2,14 +2,11 @@ package manifest
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
-	"io"
 	"strconv"
 	"strings"
 
 	"example.com/cmctl/pkg/types"
-	kjson "sigs.k8s.io/json"
 )
 
 // Part is one of the documents of a stream. The text is preceded by as many
@@ -92,57 +89,41 @@ type parsed struct {
 }
 
 // parseDocuments decodes one YAML document, or the JSON values one after the
-// other that stand in its place; none if there is nothing in it. JSON is read as
-// what it is: as YAML its strings would mean something else (U+2028 breaks a
-// line there, \/ is unknown). A key given twice is an error.
-func parseDocuments(part Part) ([]parsed, error) {
-	if start := bytes.TrimLeft(part.Text, " \t\r\n"); len(start) > 0 && start[0] == '{' {
-		if docs, err := parseJSON(part.Text); err == nil || errors.As(err, new(*repeatedKeyError)) {
-			return docs, err
-		}
-		// A YAML flow map, or broken: YAML's parser tells the line.
+// other that stand in its place; none if there is nothing in it.
+func parseDocuments(part Part, format Format) ([]parsed, error) {
+	if values, isJSON, err := jsonValues(part.Text, format); isJSON {
+		return fromJSON(values, err)
 	}
 	doc, err := ParseYAML(part.Text)
-	if doc == nil {
+	if err == nil {
+		err = checkFlow(part.Text)
+	}
+	if doc == nil || err != nil {
 		return nil, err
 	}
 	return []parsed{{Document: doc, Source: Source{Text: part.Text, Begin: part.Line}}}, nil
 }
 
-// repeatedKeyError is a key that a JSON object has twice.
-type repeatedKeyError struct {
-	line    int // where the object begins
-	message string
-}
-
-func (e *repeatedKeyError) Error() string { return e.message }
-
-func parseJSON(text []byte) (docs []parsed, err error) {
-	for dec := json.NewDecoder(bytes.NewReader(text)); ; {
-		var raw json.RawMessage
-		switch err := dec.Decode(&raw); {
-		case errors.Is(err, io.EOF):
-			return docs, nil
-		case err != nil:
-			return nil, err
-		}
-		before := bytes.Count(text[:dec.InputOffset()-int64(len(raw))], []byte("\n"))
-		var strict map[string]any
-		repeated, err := kjson.UnmarshalStrict(raw, &strict)
-		if err != nil {
-			return nil, err
-		}
-		if len(repeated) > 0 {
-			return nil, &repeatedKeyError{before + 1, repeated[0].Error()}
-		}
-		doc, err := types.ParseDocument(raw)
-		if err != nil {
-			return nil, err
-		}
-		alone := append(bytes.Repeat([]byte("\n"), before), raw...)
-		docs = append(docs, parsed{Document: doc, Source: Source{Text: alone, Begin: before + 1}, json: true})
+func fromJSON(values []jsonValue, err error) ([]parsed, error) {
+	if err != nil {
+		return nil, err
 	}
+	var docs []parsed
+	for _, v := range values {
+		if v.text[0] != '{' {
+			return nil, &lineError{v.line, errNoMap.Error()}
+		}
+		doc, err := types.ParseDocument(v.text)
+		if err != nil {
+			return nil, &lineError{v.line, err.Error()}
+		}
+		alone := append(bytes.Repeat([]byte("\n"), v.line-1), v.text...)
+		docs = append(docs, parsed{Document: doc, Source: Source{Text: alone, Begin: v.line}, json: true})
+	}
+	return docs, nil
 }
+
+var errNoMap = errors.New("a manifest is a map with apiVersion, kind, metadata and data, and this is not a map")
 
 // ParseYAML decodes one YAML document; nil without an error if there is nothing
 // in it.
@@ -155,17 +136,17 @@ func ParseYAML(text []byte) (types.Document, error) {
 		return nil, nil
 	}
 	if asJSON[0] != '{' {
-		return nil, errors.New("a manifest is a map with apiVersion, kind, metadata and data, and this is not a map")
+		return nil, errNoMap
 	}
 	return types.ParseDocument(asJSON)
 }
 
-// yamlFault takes the line out of an error of types.YAMLToJSON; a fault without
+// faultOf takes the line out of an error of parseDocuments; a fault without
 // a line is put where the document begins.
-func yamlFault(file string, err error, begin int) *Fault {
-	var repeated *repeatedKeyError
-	if errors.As(err, &repeated) {
-		return &Fault{File: file, Line: repeated.line, Message: err.Error()}
+func faultOf(file string, err error, begin int) *Fault {
+	var broken *lineError
+	if errors.As(err, &broken) {
+		return &Fault{File: file, Line: broken.line, Message: broken.message}
 	}
 	line, text := begin, err.Error()
 	if rest, ok := strings.CutPrefix(text, "line "); ok {

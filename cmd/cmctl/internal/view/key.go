@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	"example.com/cmctl/cmd/cmctl/internal/markers"
@@ -39,19 +40,30 @@ func (v keyView) Show(object types.Document) (Shown, error) {
 	return Shown{Text: []byte(value), Base: object}, err
 }
 
-// Tidy takes away the line feed that most editors put at the end of every file,
-// where the value has none. One more than that is the person's.
+// Tidy takes away the byte order mark that some editors put at the start, and the
+// line feed that most put at the end of every file, where the value has none. One
+// line feed more than that is the person's.
 func (v keyView) Tidy(given, saved []byte, base types.Document) (text []byte, note string) {
-	text = encodedAs(given, saved)
+	var notes []string
+	text, marked := withoutOrderMark(given, saved)
+	if marked {
+		notes = append(notes, fmt.Sprintf("%s has no byte order mark, and gets none: the one in the file is taken for the editor's", v.field))
+	}
+	text = unixLines(given, text)
+	if bare, ended := v.withoutLastFeed(text, base); ended {
+		text = bare
+		notes = append(notes, fmt.Sprintf("%s has no line feed at its end, and gets none: the one in the file is taken for the editor's (two would be stored)", v.field))
+	}
+	return text, strings.Join(notes, "\n")
+}
+
+func (v keyView) withoutLastFeed(text []byte, base types.Document) (bare []byte, ended bool) {
 	value, err := v.value(base)
 	if err != nil || value == "" || value[len(value)-1] == '\n' {
-		return text, ""
+		return text, false
 	}
-	bare, ended := bytes.CutSuffix(text, []byte("\n"))
-	if !ended || bytes.HasSuffix(bare, []byte("\n")) {
-		return text, ""
-	}
-	return bare, fmt.Sprintf("%s has no line feed at its end, and gets none: the one in the file is taken for the editor's (two would be stored)", v.field)
+	bare, ended = bytes.CutSuffix(text, []byte("\n"))
+	return bare, ended && !bytes.HasSuffix(bare, []byte("\n"))
 }
 
 func (v keyView) Read(path string, text []byte, base types.Document) (types.Document, []error) {

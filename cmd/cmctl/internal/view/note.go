@@ -35,11 +35,12 @@ func printable(line string) string {
 }
 
 // SplitNote takes the note off a text. It is looked for among the comments at
-// the top only, where no value can be; what a person wrote above it stays.
+// the top only, where no value can be; what a person wrote above it stays, but for
+// the byte order mark of an editor.
 func SplitNote(text []byte) (note, rest []byte) {
-	begin := -1
-	at := len(text) - len(bytes.TrimPrefix(text, byteOrderMark)) // what editors put there is no part of a line
-	for line := range bytes.Lines(text[at:]) {
+	text = bytes.TrimPrefix(text, orderMark)
+	begin, at := -1, 0
+	for line := range bytes.Lines(text) {
 		start := at
 		at += len(line)
 		bare := string(bytes.TrimRight(line, "\r\n"))

@@ -51,15 +51,20 @@ type Marked struct {
 	Size int // of each marker
 }
 
-var byteOrderMark = []byte("\xef\xbb\xbf")
+var orderMark = []byte("\ufeff")
 
-// encodedAs takes away what some editors add to every file: a byte order mark at
-// its beginning, and the CR of CR LF where they saved so throughout. What the text
-// had that they were given stays.
-func encodedAs(given, saved []byte) []byte {
-	if !bytes.HasPrefix(given, byteOrderMark) {
-		saved = bytes.TrimPrefix(saved, byteOrderMark)
+// withoutOrderMark takes off the byte order mark that an editor put at the start of
+// a text that it was given without one.
+func withoutOrderMark(given, saved []byte) (text []byte, taken bool) {
+	if bytes.HasPrefix(given, orderMark) {
+		return saved, false
 	}
+	return bytes.CutPrefix(saved, orderMark)
+}
+
+// unixLines turns CR LF into LF in a text that an editor saved so throughout,
+// if it was given one without any CR.
+func unixLines(given, saved []byte) []byte {
 	lines := bytes.Count(saved, []byte("\n"))
 	if lines == 0 || bytes.ContainsRune(given, '\r') || bytes.Count(saved, []byte("\r\n")) != lines {
 		return saved

@@ -34,14 +34,44 @@ func (v wholeView) render(value map[string]any) ([]byte, error) {
 	return types.JSONToReadableYAML(b.Bytes())
 }
 
+// withoutLastCommas puts blanks in the place of the commas of a JSON text that
+// stand before a closing bracket: where the last entry is in conflict, one is left
+// above it if it is taken out.
+func withoutLastCommas(text []byte) []byte {
+	out := bytes.Clone(text)
+	comma, inString := -1, false
+	for i := 0; i < len(out); i++ {
+		switch c := out[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString, comma = !inString, -1
+		case inString, c == ' ', c == '\t', c == '\r', c == '\n':
+		case c == ',':
+			comma = i
+		case (c == '}' || c == ']') && comma >= 0:
+			out[comma], comma = ' ', -1
+		default:
+			comma = -1
+		}
+	}
+	return out
+}
+
+// meant is the format that a saved text must have.
+func (v wholeView) meant() manifest.Format {
+	if v.format == "json" {
+		return manifest.JSON
+	}
+	return manifest.Any
+}
+
 const indentJSON = "    "
 
 // parse reads what render wrote, or what a person made of it.
 func (v wholeView) parse(text []byte) (types.Document, error) {
 	if v.format == "json" {
-		if doc, err := types.ParseDocument(text); err == nil {
-			return doc, nil
-		}
+		return types.ParseDocument(withoutLastCommas(text))
 	}
 	return manifest.ParseYAML(text)
 }
@@ -65,16 +95,20 @@ func (v wholeView) Show(object types.Document) (Shown, error) {
 }
 
 func (v wholeView) Tidy(given, saved []byte, _ types.Document) (text []byte, note string) {
-	return encodedAs(given, saved), ""
+	saved, _ = withoutOrderMark(given, saved)
+	return unixLines(given, saved), ""
 }
 
 // Read refuses what can't be meant, and changes of the object's identity.
 func (v wholeView) Read(path string, text []byte, base types.Document) (types.Document, []error) {
+	if v.format == "json" {
+		text = withoutLastCommas(text)
+	}
 	docs := manifest.Split(text)
 	if len(docs) > 1 {
 		return nil, []error{&manifest.Fault{File: path, Line: docs[1].Line, Message: "a second document begins here; edit writes one object"}}
 	}
-	found, faults := manifest.Parse(path, text, base)
+	found, faults := manifest.Parse(path, text, v.meant(), base)
 	if len(faults) > 0 {
 		if repeated := manifest.RepeatedKeys(path, text); len(repeated) > 0 {
 			return nil, repeated // with both lines
