@@ -9,6 +9,7 @@ import (
 	"example.com/cmctl/pkg/client"
 	"example.com/cmctl/pkg/retry"
 	"example.com/cmctl/pkg/types"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // serverTarget is the object as the loop writes it by server-side apply: p is the
@@ -41,18 +42,26 @@ func (t serverTarget) Put(ctx context.Context, body types.Document, id retry.Wri
 			body.SetMeta("resourceVersion", got.ResourceVersion())
 		}
 	}
-	got, _, err := t.liveObject.Apply(ctx, body, client.PatchOptions{Force: take}, id)
+	got, err := t.liveObject.Apply(ctx, body, client.PatchOptions{Force: take}, id)
 	return got, asContested(err)
 }
 
-// Create applies where nothing is. There is no way to say so to the server: if
-// somebody else was faster, it merges, and that is told.
+// noVersion is one that no object ever has. An apply that carries it is refused
+// wherever an object is, before anything is merged into that; where none is, a
+// version is no condition, and the object is created.
+const noVersion = "9223372036854775807"
+
+// Create applies where nothing is. An object that somebody made meanwhile is
+// left alone, whether the server refuses to merge for its version or for its
+// managers.
 func (t serverTarget) Create(ctx context.Context, body types.Document, id retry.WriteID) (types.Document, error) {
-	got, created, err := t.liveObject.Apply(ctx, body, client.PatchOptions{Force: t.p.server.take}, id)
-	if err == nil && !created {
-		t.a.note("%s: somebody created %q at the same moment; what the file says was applied to that object", t.a.m.Where(), t.a.m.Name())
+	body = body.Clone()
+	body.SetMeta("resourceVersion", noVersion)
+	got, err := t.liveObject.Apply(ctx, body, client.PatchOptions{Force: t.p.server.take}, id)
+	if apierrors.IsConflict(err) {
+		err = types.ConfigMaps.AlreadyExists(t.a.m.Name())
 	}
-	return got, asContested(err)
+	return got, err
 }
 
 // asContested tells a refusal for other managers' sake from a Conflict of versions.

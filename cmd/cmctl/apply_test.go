@@ -303,3 +303,46 @@ func TestAppliesAtOnceLoseNothing(t *testing.T) {
 		}
 	}
 }
+
+// The first server-side apply of an object only creates: what somebody else makes
+// in between is read and compared as any live object is.
+func TestTheFirstServerSideApplyTakesNothing(t *testing.T) {
+	applies := func(t *testing.T) {
+		send(t, "fieldManager=cmctl-apply", "application/apply-patch+yaml", `{apiVersion: v1, kind: ConfigMap, metadata: {name: app}, data: {a: theirs, c: theirs}}`)
+	}
+	creates := func(t *testing.T) {
+		if code, _, errs := cmctl(t, "create", "app", "--from-literal=a=theirs", "--from-literal=c=theirs"); code != 0 {
+			t.Error(errs)
+		}
+	}
+	for name, c := range map[string]struct {
+		faster func(t *testing.T)
+		flags  []string
+		code   int
+		says   string // on stderr
+		holds  string
+	}{
+		"another applies under the same name": {applies, nil, 3, `"theirs"`, "a: theirs"},
+		"another creates":                     {creates, nil, 3, `"theirs"`, "a: theirs"},
+		"another applies, and is overruled":   {applies, []string{"--force"}, 0, `data[a]: overwritten by the file, file "1", live "theirs"`, `a: "1"`},
+		"another creates, and is overruled":   {creates, []string{"--force"}, 0, `data[a]: overwritten by the file, file "1", live "theirs"`, `a: "1"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			raced := false
+			between(t, func(_ http.ResponseWriter, r *http.Request) bool {
+				if r.Method == http.MethodPatch && !raced {
+					raced = true
+					c.faster(t)
+				}
+				return false
+			})
+			code, out, errs := cmctl(t, append([]string{"apply", "--server-side", "-f", manifestFile(t, `{a: "1", b: "1"}`)}, c.flags...)...)
+			if code != c.code || !strings.Contains(errs, c.says) || strings.Contains(out, "created") {
+				t.Errorf("it ended with %d, want %d:\n%s%s", code, c.code, out, errs)
+			}
+			if _, out, _ := cmctl(t, "get", "app", "-o", "yaml"); !strings.Contains(out, c.holds) {
+				t.Errorf("it ended as\n%s", out)
+			}
+		})
+	}
+}

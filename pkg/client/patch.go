@@ -30,17 +30,12 @@ type PatchOptions struct {
 // isn't there. It needs a field manager, and a Conflict of its that
 // ManagerConflicts can read is not one of versions.
 func (m *ConfigMaps) Patch(ctx context.Context, name string, t apitypes.PatchType, body []byte, o PatchOptions, id retry.WriteID) (types.Document, error) {
-	doc, _, err := m.patch(ctx, name, t, body, o, id)
-	return doc, err
-}
-
-func (m *ConfigMaps) patch(ctx context.Context, name string, t apitypes.PatchType, body []byte, o PatchOptions, id retry.WriteID) (types.Document, answer, error) {
 	k, err := m.named(http.MethodPatch, name)
 	if err != nil {
-		return nil, answer{}, err
+		return nil, err
 	}
 	if t == apitypes.ApplyYAMLPatchType && m.client.options.FieldManager == "" {
-		return nil, answer{}, fmt.Errorf("apply %s: server-side apply needs a field manager", k.object)
+		return nil, fmt.Errorf("apply %s: server-side apply needs a field manager", k.object)
 	}
 	k.body, k.id, k.mediaType = body, id, string(t)
 	k.query = url.Values{"fieldValidation": {metav1.FieldValidationStrict}}
@@ -49,28 +44,27 @@ func (m *ConfigMaps) patch(ctx context.Context, name string, t apitypes.PatchTyp
 	}
 	a, err := m.client.do(ctx, k)
 	if err != nil {
-		return nil, a, err
+		return nil, err
 	}
 	doc, ok := m.parse(a.body, name)
 	if !ok {
-		return nil, a, m.client.notTheObject(k, a)
+		return nil, m.client.notTheObject(k, a)
 	}
-	return doc, a, nil
+	return doc, nil
 }
 
 // Apply lets the server apply what d says, for this client's field manager: on
-// the version that d carries, or on whatever is there if it carries none. created
-// tells whether nothing was.
-func (o *Object) Apply(ctx context.Context, d types.Document, options PatchOptions, id retry.WriteID) (got types.Document, created bool, err error) {
+// the version that d carries, or on whatever is there if it carries none. What
+// isn't there is created.
+func (o *Object) Apply(ctx context.Context, d types.Document, options PatchOptions, id retry.WriteID) (types.Document, error) {
 	if err := o.owns(d); err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	body, err := d.JSON()
 	if err != nil {
-		return nil, false, fmt.Errorf("encode %s: %w", o.Object(), err)
+		return nil, fmt.Errorf("encode %s: %w", o.Object(), err)
 	}
-	got, a, err := o.maps.patch(ctx, o.name, apitypes.ApplyYAMLPatchType, body, options, id)
-	return got, a.code == http.StatusCreated, err
+	return o.maps.Patch(ctx, o.name, apitypes.ApplyYAMLPatchType, body, options, id)
 }
 
 // ManagerConflict is a field that a server-side apply would take from another
