@@ -16,13 +16,22 @@ import (
 func (s *session) noteLines(why error) []string {
 	lines := []string{s.title()}
 	var met *meeting
+	var left *leftMarkers
 	switch {
 	case errors.As(why, &met):
 		lines = append(lines, met.lines()...)
+	case errors.As(why, &left):
+		lines = append(lines, reasons(why)...)
+		lines = append(lines, decideLines...)
 	case why != nil:
 		lines = append(lines, "This was not written:")
 		lines = append(lines, reasons(why)...)
 		lines = append(lines, "Put it right and save. To give up, leave it as it is: it is then kept.")
+	case s.work:
+		lines = append(lines,
+			"This text was kept by an earlier edit. It is written even if you leave it as it is;",
+			"what others changed meanwhile stays. To cancel, empty it, or leave the editor with",
+			"an error (:cq in vi): it is then kept.")
 	case s.view.Notes():
 		lines = append(lines, "What you save is written; what others change meanwhile stays.", "To cancel, leave the text as it is, or empty it.")
 	}
@@ -39,6 +48,14 @@ func (s *session) noteLines(why error) []string {
 		lines = append(lines, fmt.Sprintf("The key %q is not there yet; what you save becomes its value.", key))
 	}
 	return lines
+}
+
+// decideLines tell what to do with markers that are left.
+var decideLines = []string{
+	"A marked part shows what you wrote, after <<< yours; what was there when you opened",
+	"it, after |||; and what is there now, between === and >>>. Keep one side, or write",
+	"what both mean, and remove the marker lines; nothing is written until none is left.",
+	"To give up, empty the text or leave the markers: it is then kept.",
 }
 
 // annotate is the text with that note above it, and how many lines the note has.

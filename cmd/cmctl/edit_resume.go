@@ -39,7 +39,10 @@ func (o *editOptions) goOn(ctx context.Context, conn *connection) error {
 		return err
 	}
 	s.given = s.body(text)
-	if err := s.open(); err != nil {
+	if left := markers.Left(string(s.given), d.Shown.Markers); d.Shown.Markers > 0 && len(left) > 0 {
+		s.reason = s.unresolved(left, 0)
+	}
+	if err := s.openWithReason(); err != nil {
 		return err
 	}
 	return s.settle(s.run(ctx))

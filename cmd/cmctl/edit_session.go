@@ -295,13 +295,26 @@ func (s *session) unresolved(left []int, above int) error {
 	for i, n := range left {
 		lines[i] = fmt.Sprint(n + above)
 	}
-	return s.conn.conflict(s.conn.namespace, s.draft.Shown.Name, fmt.Sprintf("conflict markers are left in your text (line %s); nothing was written", strings.Join(lines, ", ")), "")
+	return &leftMarkers{s.conn.conflict(s.conn.namespace, s.draft.Shown.Name, fmt.Sprintf("conflict markers are left in your text (line %s); nothing was written", strings.Join(lines, ", ")), "")}
 }
+
+// leftMarkers is a conflict that is not decided yet.
+type leftMarkers struct{ *conflictError }
+
+func (e *leftMarkers) Unwrap() error { return e.conflictError }
 
 // again makes the text, as it was saved, the one of the next round.
 func (s *session) again(faulty *faultyText) error {
 	s.given, s.reason, s.work = faulty.text, faulty.err, true
 	s.note("%v\nThe editor opens again.", faulty.err)
+	if s.view.Notes() {
+		return s.openWithReason()
+	}
+	return s.draft.Write(s.given)
+}
+
+// openWithReason opens a text below the reason, which may name lines of it.
+func (s *session) openWithReason() error {
 	if s.view.Notes() {
 		// The note moves the lines which it names; it has as many itself, whatever
 		// their numbers are.
@@ -309,7 +322,6 @@ func (s *session) again(faulty *faultyText) error {
 		if _, moved := s.read(s.given, above); moved != nil {
 			s.reason = moved
 		}
-		return s.open()
 	}
-	return s.draft.Write(s.given)
+	return s.open()
 }

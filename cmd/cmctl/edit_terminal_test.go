@@ -3,9 +3,11 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -248,12 +250,19 @@ func TestNothingIsWrittenWithAMarkerLeft(t *testing.T) {
 			if code := d.code("cmctl edit --resume " + left[0]); code != exitConflict {
 				t.Errorf("going on without a decision ended with %d", code)
 			}
-			d.write("decide.sh", `sed -i '/^<<<<<<< /d; /^||||||| /,/^>>>>>>> /d' "$1"`)
+			d.write("decide.sh", `cp "$1" resumed.yaml; sed -i '/^<<<<<<< /d; /^||||||| /,/^>>>>>>> /d' "$1"`)
 			// It was made from the object as it is now, so nothing is to be met again.
 			if code, screen := d.run("sh ./decide.sh", nil, "edit", "--resume", left[0]); code != 0 || strings.Contains(screen, "refused") {
 				t.Errorf("going on ended with %d:\n%s", code, screen)
 			}
 			wants(t, d.sh("cmctl get flags -o yaml"), "mode: red", `rollout: "50"`, `theirs: "1"`)
+			// The note said where the markers are, and what they mean.
+			resumed := d.read("resumed.yaml")
+			wants(t, resumed, "# A marked part shows what you wrote", "nothing is written until none is left.")
+			first := 1 + slices.IndexFunc(strings.Split(resumed, "\n"), func(line string) bool {
+				return strings.HasPrefix(line, "<<<<<<<") || strings.HasPrefix(line, "|||||||")
+			})
+			wants(t, resumed, fmt.Sprintf("conflict markers are left in your text (line %d, ", first))
 		})
 	}
 }
