@@ -211,15 +211,16 @@ func (e *hintedError) Error() string { return e.err.Error() }
 func (e *hintedError) Unwrap() error { return e.err }
 
 // report prints an error for a person: what was tried, on what, and what to do
-// next, which is said once for all that fail alike.
-func report(w io.Writer, err error) {
+// next, which is said once for all that fail alike. command is the one that
+// failed, as it is called.
+func report(w io.Writer, err error, command string) {
 	if errors.As(err, new(*saidError)) || errors.Is(err, errDiffers) {
 		return // its output says it
 	}
 	var hints []string
 	for _, err := range allErrors(err) {
 		fmt.Fprintf(w, "error: %s\n", err)
-		if h := hint(err); h != "" && !slices.Contains(hints, h) {
+		if h := hint(err, command); h != "" && !slices.Contains(hints, h) {
 			hints = append(hints, h)
 		}
 	}
@@ -245,7 +246,7 @@ func allErrors(err error) []error {
 }
 
 // hint is what to do next, where the error's text doesn't say it.
-func hint(err error) string {
+func hint(err error, command string) string {
 	var hinted *hintedError
 	var exhausted *retry.ExhaustedError
 	about := &objectError{}
@@ -267,7 +268,7 @@ func hint(err error) string {
 	case errors.As(err, new(*usageError)) && (strings.Contains(err.Error(), "--help") || strings.Contains(err.Error(), "cmctl ")):
 		return "" // the text says it
 	case errors.As(err, new(*usageError)):
-		return "see 'cmctl --help'"
+		return "see '" + command + " --help'"
 	case errors.As(err, new(*deletedError)):
 		return "" // the kept text is what to go on with
 	case missingNamespace(err) != "":

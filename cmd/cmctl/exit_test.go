@@ -86,7 +86,7 @@ func TestReport(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out bytes.Buffer
-			report(&out, c.err)
+			report(&out, c.err, "cmctl get")
 			if out.String() != c.want {
 				t.Errorf("got\n%s\nwant\n%s", &out, c.want)
 			}
@@ -113,7 +113,7 @@ func TestHints(t *testing.T) {
 		{"nothing to add", on(errors.New("x")), ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := hint(c.err); c.want == "" && got != "" || !strings.Contains(got, c.want) {
+			if got := hint(c.err, "cmctl get"); c.want == "" && got != "" || !strings.Contains(got, c.want) {
 				t.Errorf("%q, want %q in it", got, c.want)
 			}
 		})

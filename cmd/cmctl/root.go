@@ -33,15 +33,16 @@ func run(ctx context.Context, args []string, s streams, i *interrupts) int {
 		args = spellVerbosity(root, args)
 	}
 	root.SetArgs(args)
-	err := knownCommand(root, args)
+	cmd, err := root, knownCommand(root, args)
 	if err == nil {
-		err = cmp.Or(root.ExecuteContext(ctx), f.helpFailed)
+		cmd, err = root.ExecuteContextC(ctx)
+		err = cmp.Or(err, f.helpFailed)
 	}
 	if err != nil && i.interrupted() {
 		err = &interruptedError{err}
 	}
 	if err != nil {
-		report(s.Err, err)
+		report(s.Err, err, cmd.CommandPath())
 	}
 	return exitCode(err)
 }
