@@ -83,6 +83,9 @@ func (o *canIOptions) take(_ *cobra.Command, args []string) error {
 	if needs, ok := neededVerbs[o.verb]; ok {
 		return usagef("%q is no verb of the API: it needs %s; ask about those", o.verb, needs)
 	}
+	if len(args) > 1 && isOtherKind(args[1]) {
+		return usagef("%q: cmctl asks about ConfigMaps only (one of that name is cm/%s)", args[1], args[1])
+	}
 	names, err := parseNames(args[1:])
 	if err != nil {
 		return err

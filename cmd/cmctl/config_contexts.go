@@ -29,7 +29,8 @@ func newGetContexts(f *factory) *cobra.Command {
 		Short: "List cmctl's own contexts and those of the kubeconfig",
 		Long: `List cmctl's own contexts and those of the kubeconfig.
 
-The current one, marked with *, is where a command goes that names no server.
+The current one, marked with *, is where a command goes that names no server. If
+CMCTL_SERVER names one, that overrides it, and it is said.
 Those of the kubeconfig are used only where --context names them.`,
 		Example: `  cmctl config get-contexts
   cmctl config get-contexts -o name`,
@@ -66,6 +67,8 @@ func (o *getContextsOptions) run() error {
 	switch {
 	case err != nil:
 		o.note("warning: %v", err)
+	case o.overridden(meant):
+		meant.context, meant.own = o.file.Current, true
 	case meant.context == "":
 		o.note("No context is current: commands go to %s.", meant)
 	}
@@ -73,6 +76,25 @@ func (o *getContextsOptions) run() error {
 		all[i].Current = err == nil && c.Name == meant.context && (c.From == o.path) == meant.own
 	}
 	return o.print(all)
+}
+
+// overridden tells whether the settings file has a current context, and a server
+// that is named without one comes before it. It says so.
+func (f *factory) overridden(meant *destination) bool {
+	if f.plugin() || f.file.Current == "" || meant.context != "" {
+		return false
+	}
+	for _, name := range []string{"server", "in-cluster"} {
+		switch f.source(name) {
+		case onCommandLine:
+			f.note("note: --%s is given, and overrides the current context %q: commands go to %s", name, f.file.Current, meant)
+			return true
+		case inVariable:
+			f.note("note: %s is set, and overrides the current context %q: commands go to %s", variable(name), f.file.Current, meant)
+			return true
+		}
+	}
+	return false
 }
 
 // contexts are all that --context can name.
@@ -134,7 +156,7 @@ func (o *getContextsOptions) print(all []contextInfo) error {
 func newCurrentContext(f *factory) *cobra.Command {
 	return &cobra.Command{
 		Use:     "current-context",
-		Short:   "Show the name of the context that commands go to",
+		Short:   "Show the name of the current context",
 		Example: `  cmctl config current-context`,
 		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -144,6 +166,9 @@ func newCurrentContext(f *factory) *cobra.Command {
 			d, err := f.target()
 			if err != nil {
 				return err
+			}
+			if f.overridden(d) {
+				return f.say("%s", f.file.Current)
 			}
 			if d.context == "" {
 				return fmt.Errorf("no context is current: commands go to %s; 'cmctl config use-context' chooses one", d)

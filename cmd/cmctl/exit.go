@@ -273,6 +273,8 @@ func hint(err error, command string) string {
 		return "" // the kept text is what to go on with
 	case missingNamespace(err) != "":
 		return fmt.Sprintf("this server makes no namespaces by itself; make it first, with 'kubectl create namespace %s' for example", missingNamespace(err))
+	case apierrors.IsNotFound(err) && isOtherKind(about.name):
+		return fmt.Sprintf("cmctl knows ConfigMaps only, and took %q for the name of one", about.name)
 	case apierrors.IsNotFound(err):
 		return fmt.Sprintf("'cmctl get -A%s' lists what there is", about.host)
 	case apierrors.IsAlreadyExists(err):

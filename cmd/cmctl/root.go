@@ -157,10 +157,13 @@ func noArgs(_ *cobra.Command, args []string) error {
 var errNoName = errors.New("no name given")
 
 // parseNames takes the names out of operands like `flags`, `cm/flags` and
-// `cm flags`.
+// `cm flags`. A first one that is another kind with names behind it is refused:
+// those names are not meant for ConfigMaps.
 func parseNames(args []string) ([]string, error) {
 	if len(args) > 0 && isConfigMapWord(args[0]) {
 		args = args[1:]
+	} else if len(args) > 1 && isOtherKind(args[0]) {
+		return nil, usagef("%q is another kind, and cmctl knows ConfigMaps only (one of that name is cm/%s)", args[0], args[0])
 	}
 	names := make([]string, 0, len(args))
 	for _, arg := range args {
