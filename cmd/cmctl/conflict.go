@@ -1,10 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
+	"example.com/cmctl/pkg/retry"
 	"example.com/cmctl/pkg/types"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // conflictError is a disagreement that a person must decide: each field with
@@ -64,4 +68,31 @@ func (e *conflictError) Error() string {
 		fmt.Fprintf(&b, "\n%s", e.next)
 	}
 	return b.String()
+}
+
+// staleError is a server's refusal of a write that was made from another version
+// than the object is at, in the form of the other conflicts.
+type staleError struct {
+	*conflictError
+	err error
+}
+
+func (e *staleError) Unwrap() error { return e.err }
+
+// stale tells whether the server refused a write for the version that it was made
+// from, and nothing else is known about it.
+func stale(err error) bool {
+	return apierrors.IsConflict(err) && !unknownOutcome(err) && !errors.As(err, new(*retry.ExhaustedError)) && !errors.As(err, new(*retry.ReplacedError))
+}
+
+func newStaleError(object, name, server string, err error) *staleError {
+	what := err.Error()
+	for _, kind := range []string{"configmaps ", "ConfigMap "} {
+		what = strings.Replace(what, "Operation cannot be fulfilled on "+kind+strconv.Quote(name)+": ", "", 1)
+	}
+	const nothing = "nothing was written"
+	if !strings.Contains(what, nothing) {
+		what += "; " + nothing
+	}
+	return &staleError{&conflictError{object: object, server: server, what: what}, err}
 }

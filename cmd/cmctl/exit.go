@@ -271,6 +271,8 @@ func hint(err error, command string) string {
 		return "see '" + command + " --help'"
 	case errors.As(err, new(*deletedError)):
 		return "" // the kept text is what to go on with
+	case errors.As(err, new(*staleError)):
+		return fmt.Sprintf("look at what it is now with 'cmctl get %s -o yaml%s', and decide", about.name, about.where)
 	case missingNamespace(err) != "":
 		return fmt.Sprintf("this server makes no namespaces by itself; make it first, with 'kubectl create namespace %s' for example", missingNamespace(err))
 	case apierrors.IsNotFound(err) && isOtherKind(about.name):

@@ -323,6 +323,9 @@ func (c *connection) explain(namespace, name string, err error) error {
 	if namespace != c.namespace {
 		where += flagText("namespace", namespace)
 	}
+	if stale(err) {
+		err = newStaleError(c.ConfigMaps(namespace).Object(name).Object(), name, c.Target().String(), err)
+	}
 	return &objectError{
 		object: c.ConfigMaps(namespace).Object(name).Object(), name: name, server: c.Target().String(),
 		where: where, host: c.host, err: err,

@@ -113,7 +113,7 @@ func (o *replaceOptions) replace(ctx context.Context, conn *connection, m manife
 	switch {
 	case o.landedAndGone(err):
 	case err != nil:
-		return outcome{}, conn.explain(m.Namespace(), m.Name(), o.staleFile(m, err))
+		return outcome{}, conn.explain(m.Namespace(), m.Name(), staleFile(conn, m, err))
 	case res.Outcome == retry.Unchanged:
 		verb = "unchanged"
 	case options.Want.ResourceVersion == "":
@@ -177,9 +177,10 @@ func over(live, file types.Document) types.Document {
 }
 
 // staleFile says of a conflict what it means for the file.
-func (o *replaceOptions) staleFile(m manifest.Manifest, err error) error {
+func staleFile(conn *connection, m manifest.Manifest, err error) error {
 	if version := m.ResourceVersion(); version != "" && exitCode(err) == exitConflict && !unknownOutcome(err) {
-		return fmt.Errorf("%s was made from version %s; nothing was written: %w", m.Where(), version, err)
+		err = fmt.Errorf("%s was made from version %s; nothing was written: %w", m.Where(), version, err)
+		return &hintedError{err, fmt.Sprintf("'cmctl apply -f %s%s' merges what the file changed with what others wrote", m.File, conn.where)}
 	}
 	return err
 }

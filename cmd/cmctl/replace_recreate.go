@@ -22,7 +22,7 @@ func (o *replaceOptions) recreate(ctx context.Context, conn *connection, m manif
 		err = o.provable(ctx, old, file)
 	}
 	if err != nil {
-		return outcome{}, conn.explain(m.Namespace(), m.Name(), o.staleFile(m, err))
+		return outcome{}, conn.explain(m.Namespace(), m.Name(), staleFile(conn, m, err))
 	}
 	verb := "replaced"
 	done := outcome{verb, file}
