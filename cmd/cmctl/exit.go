@@ -76,6 +76,7 @@ type objectError struct {
 // Error adds what the inner text doesn't say already.
 func (e *objectError) Error() string {
 	text := e.err.Error()
+	text = strings.TrimPrefix(text, e.object+": ")
 	for _, name := range []string{e.object, "configmaps " + strconv.Quote(e.name), "ConfigMap " + strconv.Quote(e.name)} {
 		if rest, ok := strings.CutPrefix(text, name+" "); ok {
 			text = rest

@@ -82,7 +82,10 @@ func TestReport(t *testing.T) {
 			"error: x\nerror: y\nyour text is kept in /a\ngo on with: A\nyour text is kept in /b\ngo on with: B\n"},
 		{"the object is in the text", &objectError{object: "O", server: "S", err: errors.New("gave up on O")}, "error: gave up on O (server S)\n"},
 		{"the server is in the text", &objectError{object: "O", server: "S", err: errors.New("cannot reach S")}, "error: O: cannot reach S\n"},
+		{"the object and a colon are in the text", &objectError{object: "O", server: "S", err: errors.New("O: it is broken")}, "error: O on S: it is broken\n"},
 		{"interrupted", &interruptedError{context.Canceled}, "error: interrupted\n"},
+		{"interrupted at an object", &interruptedError{&objectError{object: "O", server: "S", err: context.Canceled}}, "error: interrupted\n"},
+		{"interrupted with something to say", &interruptedError{&objectError{object: "O", server: "S", err: errors.New("unknown outcome")}}, "error: interrupted: O on S: unknown outcome\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out bytes.Buffer

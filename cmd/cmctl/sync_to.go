@@ -105,7 +105,7 @@ func (o *syncOptions) refused(conn *connection, err error) error {
 		return err
 	}
 	return &conflictError{
-		object: "the folder " + edited.Path, server: conn.Target().String(), what: err.Error(),
+		object: "the folder " + edited.Path, server: conn.Target().String(), what: edited.What(),
 		next: "write it to the ConfigMap with 'cmctl sync " + o.name + " --from " + edited.Path + conn.where + "', or overwrite it with --force",
 	}
 }

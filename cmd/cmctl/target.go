@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"example.com/cmctl/cmd/cmctl/internal/command"
 	"example.com/cmctl/cmd/cmctl/internal/settings"
@@ -121,10 +122,26 @@ func (f *factory) contextTarget(name string, r rank) (*destination, error) {
 			f.path, settings.CurrentContext, name)}
 	}
 	d, err := f.resolve(client.TargetOptions{Kubeconfig: kubeconfig, Context: name}, r)
-	if err != nil && len(f.file.Contexts) > 0 {
-		return nil, &targetError{fmt.Errorf("no context %q among cmctl's own, and %w", name, err)}
+	if err != nil && !inKubeconfig(kubeconfig, name) {
+		return nil, f.noContext(name, err)
 	}
 	return d, err
+}
+
+// noContext says that a name is neither that of one of cmctl's contexts nor, by
+// err, one of the kubeconfig.
+func (f *factory) noContext(name string, err error) error {
+	if f.plugin() {
+		return err
+	}
+	if len(f.file.Contexts) > 0 {
+		names := make([]string, len(f.file.Contexts))
+		for i, c := range f.file.Contexts {
+			names[i] = c.Name
+		}
+		err = &targetError{fmt.Errorf("no context %q among cmctl's own (%s), and %w", name, strings.Join(names, ", "), err)}
+	}
+	return &hintedError{err, "'cmctl config get-contexts' lists those there are"}
 }
 
 // inKubeconfig tells whether the kubeconfig has a context of that name. One that

@@ -201,7 +201,7 @@ contexts:
 		"then the variable":                {with("CMCTL_NAMESPACE", "v"), "--context=lab", `http://127.0.0.1:9001 (context "lab") in v`},
 		"a name in both":                   {usual, "--context=both", "error: there are two contexts \"both\""},
 		"a name in both, by a variable":    {with("CMCTL_CONTEXT", "both"), "", "error: there are two contexts \"both\""},
-		"a name in none":                   {usual, "--context=nope", "error: no context \"nope\" among cmctl's own, and the kubeconfig"},
+		"a name in none":                   {usual, "--context=nope", "error: no context \"nope\" among cmctl's own ("},
 		"one that is a kubeconfig's":       {usual, "--context=kept", `https://far.kube (context "kept") in ns-of-far`},
 		"its namespace comes first":        {usual, "--context=moved", `https://far.kube (context "moved") in elsewhere`},
 		"one of a kubeconfig that is gone": {usual, "--context=broken", "error: "},

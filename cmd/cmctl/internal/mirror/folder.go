@@ -44,10 +44,17 @@ func (e *BusyError) Error() string {
 
 // ForeignError says that something stands in the folder where a key's link
 // would have to be, or that the folder is somebody else's mirror.
-type ForeignError struct{ Path, Why string }
+type ForeignError struct {
+	Path, Why string
+	Plain     bool // a plain file, which Overwrite replaces
+}
 
 func (e *ForeignError) Error() string {
-	return fmt.Sprintf("%s %s; nothing was changed: give another folder, or move it away", e.Path, e.Why)
+	next := "give another folder, or move it away"
+	if e.Plain {
+		next = "give another folder, move it away, or overwrite it with --force"
+	}
+	return fmt.Sprintf("%s %s; nothing was changed: %s", e.Path, e.Why, next)
 }
 
 // Open takes the folder, made if it isn't there, and removes what a process that
@@ -96,7 +103,7 @@ func (f *Folder) current() (string, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", nil
 	case errors.Is(err, syscall.EINVAL):
-		return "", &ForeignError{f.in(dataLink), "is not a link"}
+		return "", &ForeignError{Path: f.in(dataLink), Why: "is not a link"}
 	}
 	return target, err
 }

@@ -24,10 +24,16 @@ type EditedError struct {
 }
 
 func (e *EditedError) Error() string {
+	return fmt.Sprintf("in the folder %s %s", e.Path, e.What())
+}
+
+// What is what happened, for a message that names the folder itself.
+func (e *EditedError) What() string {
+	keys := strings.Join(e.Keys, ", ")
 	if e.Late {
-		return fmt.Sprintf("in the folder %s somebody changed %s while it was written; these files were left as they are", e.Path, strings.Join(e.Keys, ", "))
+		return fmt.Sprintf("somebody changed %s while it was written; these files were left as they are", keys)
 	}
-	return fmt.Sprintf("in the folder %s somebody changed %s since the last sync; nothing was written there", e.Path, strings.Join(e.Keys, ", "))
+	return fmt.Sprintf("somebody changed %s since the last sync; nothing was written there", keys)
 }
 
 // Write brings the folder to the record's data, all files in one step, and
@@ -91,7 +97,7 @@ func (f *Folder) ours() error {
 	}
 	record, err := f.Record()
 	if err == nil && record == nil {
-		err = &ForeignError{f.path, "is a mirror that another program keeps"}
+		err = &ForeignError{Path: f.path, Why: "is a mirror that another program keeps"}
 	}
 	return err
 }
@@ -119,7 +125,7 @@ func (f *Folder) mayWrite(data map[string][]byte) error {
 	}
 	for key := range maps.Keys(data) {
 		if _, ok := files[key]; ok {
-			return &ForeignError{f.in(key), "is a file that no sync made"}
+			return &ForeignError{Path: f.in(key), Why: "is a file that no sync made", Plain: true}
 		}
 	}
 	return nil
