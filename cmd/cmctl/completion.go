@@ -76,7 +76,9 @@ func (f *factory) wireCompletions(cmd *cobra.Command) {
 	flags := map[string]cobra.CompletionFunc{
 		"namespace": f.completeNamespaces, "to-namespace": f.completeNamespaces,
 		"context": f.completeContexts, "to-context": f.completeContexts,
-		"key": f.completeKeys,
+		"key":     f.completeKeys,
+		"for":     cobra.FixedCompletions([]string{"create", "delete", "change", "key=", "jsonpath="}, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace),
+		"dry-run": cobra.FixedCompletions([]string{dryRunNone, dryRunClient, dryRunServer}, cobra.ShellCompDirectiveNoFileComp),
 	}
 	cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) {
 		complete := flags[flag.Name]

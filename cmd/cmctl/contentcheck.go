@@ -19,7 +19,7 @@ type contentChecks struct {
 }
 
 func (c *contentChecks) addFlag(flags *pflag.FlagSet) {
-	flags.StringVar(&c.flag, "check", string(check.Warn), "what to do about a broken value of a key like app.yaml: `warn`, fail or off")
+	flags.StringVar(&c.flag, "check", string(check.Warn), "`warn|fail|off`: what to do about a broken value of a key like app.yaml")
 }
 
 // prepare reads the flag and the settings, before any request. Its errors are

@@ -27,7 +27,7 @@ func validateDryRun(value string) error {
 
 // addDryRun adds --dry-run, the same for all verbs that write.
 func addDryRun(flags *pflag.FlagSet, value *string) {
-	flags.StringVar(value, "dry-run", dryRunNone, "client: show what would be done, and only read; server: let the server check it, and store nothing")
+	flags.StringVar(value, "dry-run", dryRunNone, "`none|client|server`: client shows what would be done, and only reads; server has the server check it, and stores nothing")
 }
 
 // dryly marks what is said about a dry run, as kubectl does.

@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -20,7 +21,7 @@ const namespace = "demo-scenario"
 // step is one request and what must come back. The version of the answer is
 // compared with the label: v2 must be the version that the first v2 step got.
 type step struct {
-	name    string
+	name    string // %s in it is the version that the body carries
 	method  string
 	path    string
 	data    map[string]string // of the body; nil: no body
@@ -43,9 +44,9 @@ func steps() []step {
 	return []step{
 		{"POST create", "POST", collection, blue, "", 201, "v1", ""},
 		{"POST create again", "POST", collection, blue, "", 409, "", "AlreadyExists"},
-		{"PUT by A (v1)", "PUT", object, a, "v1", 200, "v2", ""},
-		{"PUT by B (stale v1)", "PUT", object, stale, "v1", 409, "", "Conflict"},
-		{"PUT by B after re-read", "PUT", object, b, "v2", 200, "v3", ""},
+		{"PUT by A (version %s)", "PUT", object, a, "v1", 200, "v2", ""},
+		{"PUT by B (stale %s)", "PUT", object, stale, "v1", 409, "", "Conflict"},
+		{"PUT by B (re-read %s)", "PUT", object, b, "v2", 200, "v3", ""},
 		{"GET list", "GET", collection, nil, "", 200, "v3", ""},
 		{"DELETE", "DELETE", object, nil, "", 200, "", "Status Success"},
 		{"GET after delete", "GET", object, nil, "", 404, "", "NotFound"},
@@ -76,6 +77,7 @@ func (p *player) play(steps []step) error {
 	fmt.Fprintf(p.out, "|%s|%s|%s|%s|\n", dashes(24), dashes(6), dashes(9), dashes(16))
 	differ := 0
 	for _, s := range steps {
+		s.name = strings.ReplaceAll(s.name, "%s", p.versions[s.sent])
 		got, err := p.do(s)
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
