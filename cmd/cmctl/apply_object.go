@@ -87,7 +87,7 @@ func (a *application) moved(live types.Document) error {
 		why = "--server-side doesn't compare with the older one"
 	}
 	return a.conflictOn(fmt.Sprintf("it was made from version %s, the object is at version %s now, and %s; nothing was written", a.m.ResourceVersion(), live.ResourceVersion(), why),
-		"read it anew with 'cmctl get -o yaml', or remove resourceVersion and uid from the file to apply it by the record of the last apply")
+		"read it again with 'cmctl get -o yaml', or remove resourceVersion and uid from the file to apply it by the record of the last apply")
 }
 
 // checkServerSide refuses what a server-side apply can't say.

@@ -46,7 +46,7 @@ func withValue(key, value string) types.Document {
 	return d
 }
 
-const brokenYAML = "configmap n/flags: data[app.yaml]: line 2: this is no sound YAML: found character that cannot start any token"
+const brokenYAML = "configmap n/flags: data[app.yaml]: line 2: this is not valid YAML: found character that cannot start any token"
 
 func TestCheckDecidesWhatABrokenValueLeadsTo(t *testing.T) {
 	for _, c := range []struct{ flag, note, err string }{

@@ -32,7 +32,7 @@ the exit code is 3. --resource-version and --uid say the same for a file without
 A file with neither replaces whatever is there, and it is said that nothing
 guarded what others wrote meanwhile.
 
---force deletes the object and creates it anew, as an immutable one needs it. The
+--force deletes and recreates the object, as an immutable one needs it. The
 server is asked first whether it would take the new one; the old one is kept in a
 file, and is put back if the creation fails after all.`,
 		Example: `  cmctl get flags -o yaml > flags.yaml; vi flags.yaml; cmctl replace -f flags.yaml
@@ -57,7 +57,7 @@ file, and is put back if the creation fails after all.`,
 	}
 	o.input.add(cmd.Flags())
 	o.add(cmd.Flags())
-	cmd.Flags().BoolVar(&o.force, "force", false, "delete the object and create it anew")
+	cmd.Flags().BoolVar(&o.force, "force", false, "delete the object and create it again")
 	return cmd
 }
 

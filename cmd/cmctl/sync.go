@@ -26,8 +26,8 @@ func newSync(f *factory) *cobra.Command {
 	o := &syncOptions{factory: f}
 	cmd := &cobra.Command{
 		Use:   "sync NAME {--to DIR | --from DIR}",
-		Short: "Keep a ConfigMap and a folder of files in step",
-		Long: `Keep a ConfigMap and a folder of files in step, a file a key.
+		Short: "Keep a ConfigMap and a folder of files in sync",
+		Long: `Keep a ConfigMap and a folder of files in sync, a file a key.
 
 --to DIR writes the ConfigMap into the folder. All files are switched at once, by
 one rename of a link as the kubelet does it for mounted ConfigMaps: a program that
@@ -40,7 +40,7 @@ stops with exit code 3.
 
 --from DIR writes what was changed in the folder since the last sync to the
 ConfigMap, as edit would: what others changed there meanwhile stays, and what both
-changed is a conflict (exit code 3). A folder that was never in step is written
+changed is a conflict (exit code 3). A folder that was never synced is written
 only where nothing is lost by it: to a ConfigMap that doesn't exist, or is equal.
 
 --force decides for the source: for the ConfigMap with --to, for the folder with

@@ -15,7 +15,7 @@ import (
 type push struct {
 	*syncOptions
 	conn   *connection
-	record *mirror.Record // what the folder was last in step with, nil if never
+	record *mirror.Record // what the folder was last synced with, nil if never
 	files  map[string][]byte
 	passed []string         // keys whose files are passed over: they stay as they are
 	told   []types.Change   // what the latest write changes
@@ -140,7 +140,7 @@ func with(doc types.Document, files map[string][]byte) types.Document {
 // fresh is the object to create where there is none.
 func (p *push) fresh() (types.Document, error) {
 	if p.record != nil && !p.force {
-		return nil, p.conflict(nil, "it was deleted since the folder was last in step with it", "make it anew from the folder with --force")
+		return nil, p.conflict(nil, "it was deleted since the folder was last synced with it", "recreate it from the folder with --force")
 	}
 	return with(types.NewDocument(p.conn.namespace, p.name), p.files), nil
 }
@@ -154,7 +154,7 @@ func (p *push) onto(live types.Document) (types.Document, error) {
 	bare := types.NewDocument(live.Namespace(), live.Name())
 	m := types.Merge(with(bare, p.record.Data), with(bare, p.files), live)
 	if live.ResourceVersion() != p.record.ResourceVersion {
-		p.note("the folder was last in step with version %s; the object is at version %s", p.record.ResourceVersion, live.ResourceVersion())
+		p.note("the folder was last synced with version %s; the object is at version %s", p.record.ResourceVersion, live.ResourceVersion())
 	}
 	if len(m.Conflicts) > 0 && !p.force {
 		return nil, p.conflict(m.Conflicts, "the folder and somebody else changed the same thing", "bring the folder up to date, or take its side with --force")
@@ -186,7 +186,7 @@ func (p *push) tell() {
 	}
 }
 
-// overwrite is for a folder that was never in step with this object: nothing
+// overwrite is for a folder that was never synced with this object: nothing
 // tells which side changed what.
 func (p *push) overwrite(live types.Document) (types.Document, error) {
 	next := with(live, p.files)
@@ -207,9 +207,9 @@ func (p *push) overwrite(live types.Document) (types.Document, error) {
 		p.told, p.forced = changes, conflicts
 		return next, nil
 	}
-	what := "the folder was never in step with it, and differs from it"
+	what := "the folder was never synced with it, and differs from it"
 	if p.record != nil {
-		what = "it was deleted and made anew since the folder was last in step with it, and the folder differs from it"
+		what = "it was deleted and recreated since the folder was last synced with it, and the folder differs from it"
 	}
 	return nil, p.conflict(conflicts, what, fmt.Sprintf("get it with 'cmctl sync %s --to DIR%s' into another folder first, or take this folder's side with --force", p.name, p.conn.where))
 }

@@ -27,7 +27,7 @@ func (h *hookFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&h.command, "exec", "", "`COMMAND` to run after a change of the files; it finds what changed in CMCTL_ variables")
 	flags.StringVar(&h.signal, "signal", "", "`SIGNAL` to send after a change of the files, such as HUP, to the process of --pid or --pid-file")
 	flags.IntVar(&h.pid, "pid", 0, "process that gets the --signal")
-	flags.StringVar(&h.pidFile, "pid-file", "", "`FILE` with the id of the process that gets the --signal, read anew each time")
+	flags.StringVar(&h.pidFile, "pid-file", "", "`FILE` with the id of the process that gets the --signal, read again each time")
 }
 
 func (h *hookFlags) given() bool {

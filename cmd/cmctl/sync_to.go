@@ -43,7 +43,7 @@ func (o *syncOptions) sameSource(conn *connection, folder *mirror.Folder) error 
 	if !record.SameObject(o.recordFrom(conn, types.NewDocument(conn.namespace, o.name))) {
 		return &conflictError{
 			object: "the folder " + folder.Path(), server: conn.Target().String(),
-			what: "it is in step with configmaps \"" + record.Name + "\" in namespace \"" + record.Namespace + "\" on " + record.Server + "; nothing was written",
+			what: "it is synced with configmaps \"" + record.Name + "\" in namespace \"" + record.Namespace + "\" on " + record.Server + "; nothing was written",
 			next: "give another folder, or take this one with --force",
 		}
 	}
@@ -121,7 +121,7 @@ func (o *syncOptions) follow(ctx context.Context, conn *connection, folder *mirr
 		case event.Type == client.Synced && !there:
 			o.note("%s is not there yet; waiting for it", object)
 		case event.Type == client.Deleted:
-			o.note("%s was deleted; the files stay as they are, and follow it again when it is made anew", object)
+			o.note("%s was deleted; the files stay as they are, and follow it again when it is recreated", object)
 		case event.Object != nil:
 			there = true
 			if err := o.write(ctx, conn, folder, event.Object); err != nil {

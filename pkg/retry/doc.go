@@ -10,7 +10,7 @@
 //     by the version being still the one sent (then, and only then, the same
 //     body goes out again), or by the write id in the server's history. What
 //     can't be proven ends in an OutcomeUnknownError, never in a guess.
-//   - An object that was deleted and made anew is another object.
+//   - An object that was deleted and recreated is another object.
 //   - A caller's own condition, Options.Want, is decided by the server, once.
 //   - Conflicts and delays asked for by the server are capped, apart, and giving
 //     up is an error that holds the server's last answer.

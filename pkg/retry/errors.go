@@ -70,7 +70,7 @@ func (e *OutcomeUnknownError) Error() string {
 
 func (e *OutcomeUnknownError) Unwrap() error { return e.Err }
 
-// ReplacedError says that the object was deleted and made anew since it was
+// ReplacedError says that the object was deleted and recreated since it was
 // first read: what was to be edited is gone, and the new one is another object.
 type ReplacedError struct {
 	Object   string
@@ -78,7 +78,7 @@ type ReplacedError struct {
 }
 
 func (e *ReplacedError) Error() string {
-	return fmt.Sprintf("%s was deleted and made anew meanwhile (uid %s is now %s); nothing was written to the new one",
+	return fmt.Sprintf("%s was deleted and recreated meanwhile (uid %s is now %s); nothing was written to the new one",
 		e.Object, e.Was.UID, e.Now.UID)
 }
 

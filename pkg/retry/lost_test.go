@@ -133,7 +133,7 @@ func TestHistorySettlesALostAnswer(t *testing.T) {
 				requests: "GET PUT@1 GET FIND@1", err: "NotFound", state: "gone",
 			},
 			{
-				name: "landed, then deleted and made anew", faults: script{"PUT": {fault(lostAfter).then(replaces)}},
+				name: "landed, then deleted and recreated", faults: script{"PUT": {fault(lostAfter).then(replaces)}},
 				requests: "GET PUT@1 GET FIND@1", err: "deleted replaced", state: "a=new",
 			},
 			{

@@ -91,7 +91,7 @@ func TestUpdateStopsWhenTheObjectIsGoneOrAnother(t *testing.T) {
 			requests: "GET PUT@1 GET", err: "NotFound", state: "gone",
 		},
 		{
-			name:     "deleted and made anew",
+			name:     "deleted and recreated",
 			faults:   script{"PUT": {meanwhile(replaces)}},
 			requests: "GET PUT@1 GET", err: "replaced", state: "a=new",
 		},

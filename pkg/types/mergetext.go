@@ -69,7 +69,7 @@ func (t texts) checkMeaning(merged string) error {
 	holds := true
 	switch {
 	case err != nil && mine != nil && live != nil:
-		return fmt.Errorf("with both changes it would be no sound %s: %w", t.format, err)
+		return fmt.Errorf("with both changes it would not be valid %s: %w", t.format, err)
 	case err != nil || base == nil:
 	case mine != nil && live != nil:
 		holds = content.Holds(base, mine, live, result)

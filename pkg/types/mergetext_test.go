@@ -49,11 +49,11 @@ func TestTextsAreMergedByLines(t *testing.T) {
 
 		{"YAML", dataField("f.yaml"), "a: 1\nb: 1\nc: 1\n", "a: 2\nb: 1\nc: 1\n", "a: 1\nb: 1\nc: 2\n", "a: 2\nb: 1\nc: 2\n", "applied"},
 		{"a key that both added, at either end", dataField("f.yaml"), "a: 1\nb: 1\n", "x: 1\na: 1\nb: 1\n", "a: 1\nb: 1\nx: 2\n", nil,
-			`with both changes it would be no sound YAML: line 4: key "x" is already set on line 1`},
+			`with both changes it would not be valid YAML: line 4: key "x" is already set on line 1`},
 		{"under another ending nobody knows", dataField("f.txt"), "a: 1\nb: 1\n", "x: 1\na: 1\nb: 1\n", "a: 1\nb: 1\nx: 2\n",
 			"x: 1\na: 1\nb: 1\nx: 2\n", "applied"},
 		{"a key that both added to JSON", dataField("f.json"), "{\n\"a\": 1,\n\"b\": 1\n}\n", "{\n\"x\": 1,\n\"a\": 1,\n\"b\": 1\n}\n", "{\n\"a\": 1,\n\"x\": 1,\n\"b\": 1\n}\n", nil,
-			`with both changes it would be no sound JSON: line 4: key "x" is already set on line 2`},
+			`with both changes it would not be valid JSON: line 4: key "x" is already set on line 2`},
 		{"a section between a key and its place", dataField("f.ini"), "[a]\nx=1\ny=1\n", "[a]\n[b]\nx=1\ny=1\n", "[a]\nx=1\ny=1\nz=1\n", nil,
 			`with both changes it would not say as INI`},
 		{"a list that moved", dataField("f.yaml"), "- a\n- b\n- c\n", "- x\n- a\n- b\n- c\n", "- a\n- b\n- d\n", nil,

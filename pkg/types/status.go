@@ -108,7 +108,7 @@ func (r *Resource) VersionConflict(name, sent, current string) *StatusError {
 // UIDMismatch refuses a write that was made from another object of that name.
 func (r *Resource) UIDMismatch(name string, sent, current types.UID) *StatusError {
 	return conflict(r.Plural, name, fmt.Sprintf(
-		"UID is immutable; sent %s, current %s: the object was deleted and made anew since it was read", sent, current))
+		"UID is immutable; sent %s, current %s: the object was deleted and recreated since it was read", sent, current))
 }
 
 // preconditioned is what Kubernetes calls the resource in a failed precondition.

@@ -136,6 +136,6 @@ func builtIn(key, text string) []Problem {
 	if errors.As(err, &at) {
 		p.Line, p.Cause = at.Line, at.Message
 	}
-	p.Cause = fmt.Sprintf("this is no sound %s: %s", format, strings.TrimSpace(p.Cause))
+	p.Cause = fmt.Sprintf("this is not valid %s: %s", format, strings.TrimSpace(p.Cause))
 	return []Problem{p}
 }

@@ -41,12 +41,12 @@ func TestValuesAreParsedByTheEndingOfTheirKey(t *testing.T) {
 		want      string
 	}{
 		{"sound", "app.yaml", "a: 1\n", ""},
-		{"broken", "app.yaml", "a: 1\nb: [\n", "data[app.yaml]: line 2: this is no sound YAML: did not find expected node content"},
-		{"a tab", "app.yml", "a:\n\tb: 1\n", "data[app.yml]: line 2: this is no sound YAML: found character that cannot start any token"},
-		{"a repeated key", "app.toml", "a = 1\na = 2\n", "data[app.toml]: line 2: this is no sound TOML: key a is already defined"},
-		{"a comment in JSON", "app.json", "{\n// no\n}", "data[app.json]: line 2: this is no sound JSON: invalid character '/' looking for beginning of object key string; JSON has no comments"},
-		{"a section that is open", "app.ini", "a=1\n[b\n", "data[app.ini]: line 2: this is no sound INI: the section is not closed: ] is missing"},
-		{"a bad escape", "app.properties", "a=1\nb=\\u12\n", "data[app.properties]: line 2: this is no sound properties: invalid unicode literal"},
+		{"broken", "app.yaml", "a: 1\nb: [\n", "data[app.yaml]: line 2: this is not valid YAML: did not find expected node content"},
+		{"a tab", "app.yml", "a:\n\tb: 1\n", "data[app.yml]: line 2: this is not valid YAML: found character that cannot start any token"},
+		{"a repeated key", "app.toml", "a = 1\na = 2\n", "data[app.toml]: line 2: this is not valid TOML: key a is already defined"},
+		{"a comment in JSON", "app.json", "{\n// no\n}", "data[app.json]: line 2: this is not valid JSON: invalid character '/' looking for beginning of object key string; JSON has no comments"},
+		{"a section that is open", "app.ini", "a=1\n[b\n", "data[app.ini]: line 2: this is not valid INI: the section is not closed: ] is missing"},
+		{"a bad escape", "app.properties", "a=1\nb=\\u12\n", "data[app.properties]: line 2: this is not valid properties: invalid unicode literal"},
 		{"empty", "app.json", "", ""},
 		{"another ending", "app.conf", "{", ""},
 		{"bytes", "app.json", types.Binary("ew=="), ""},
@@ -96,7 +96,7 @@ func TestCommandsCheckTheKeysOfTheirPattern(t *testing.T) {
 		{"content", "true", "", "app.conf", "x", ""},
 		{"not its key", "exit 1", "", "app.cfg", "x", ""},
 		{"not content", "echo line 3 is bad >&2; exit 2", "", "app.conf", "x", `data[app.conf]: line 3 is bad (the check "CHECKER")`},
-		{"without a word", "exit 2", "", "app.conf", "x", `data[app.conf]: the check "CHECKER" failed without a word: exit status 2`},
+		{"without a word", "exit 2", "", "app.conf", "x", `data[app.conf]: the check "CHECKER" failed and said nothing: exit status 2`},
 		{"the value on standard input", "cat; exit 1", "", "app.conf", "the value", `data[app.conf]: the value (the check "CHECKER")`},
 		{"the value in a file", `cat "$1"; exit 1`, "{}", "app.conf", "the value", `data[app.conf]: the value (the check "CHECKER")`},
 		{"the file within a word", `cat "${1#--file=}"; exit 1`, "--file={}", "app.conf", "the value", `data[app.conf]: the value (the check "CHECKER")`},
@@ -124,7 +124,7 @@ func TestCommandsTakeThePlaceOfTheBuiltInCheck(t *testing.T) {
 		{Keys: "chart-a.*", Command: script(t, "echo second; exit 1")},
 	}}
 	got := told(checks.Document(t.Context(), nil, object(map[string]any{"chart-a.yaml": "{{ x }}: [", "chart-b.yaml": "{{ x }}: [", "c.yaml": "{{ x }}: ["})))
-	if strings.Contains(got, "chart-b.yaml") || !strings.Contains(got, "data[chart-a.yaml]: second") || !strings.Contains(got, "data[c.yaml]: line 1: this is no sound YAML") {
+	if strings.Contains(got, "chart-b.yaml") || !strings.Contains(got, "data[chart-a.yaml]: second") || !strings.Contains(got, "data[c.yaml]: line 1: this is not valid YAML") {
 		t.Errorf("got %s", got)
 	}
 }

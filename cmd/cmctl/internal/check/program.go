@@ -46,7 +46,7 @@ func (c *Checks) run(ctx context.Context, line, key, text string) (cause string)
 	case errors.As(err, &exit) && out != "":
 		return fmt.Sprintf("%s (the check %q)", out, words[0])
 	case errors.As(err, &exit):
-		return fmt.Sprintf("the check %q failed without a word: %v", words[0], err)
+		return fmt.Sprintf("the check %q failed and said nothing: %v", words[0], err)
 	case err != nil:
 		return fmt.Sprintf("the check %q can't be run: %v", words[0], err)
 	}

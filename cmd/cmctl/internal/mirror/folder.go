@@ -39,7 +39,7 @@ type Folder struct {
 type BusyError struct{ Path string }
 
 func (e *BusyError) Error() string {
-	return fmt.Sprintf("the folder %s is being kept in step by another process; end that one first", e.Path)
+	return fmt.Sprintf("the folder %s is being synced by another process; end that one first", e.Path)
 }
 
 // ForeignError says that something stands in the folder where a key's link
@@ -119,7 +119,7 @@ func (f *Folder) Mirrors() (bool, error) {
 	return current != "", err
 }
 
-// Record is what the folder was last in step with, nil if it never was.
+// Record is what the folder was last synced with, nil if it never was.
 func (f *Folder) Record() (*Record, error) {
 	current, err := f.current()
 	if err != nil {

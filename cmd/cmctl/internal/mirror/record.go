@@ -16,7 +16,7 @@ import (
 // don't begin with two dots.
 const recordName = "..cmctl.json"
 
-// Record says which version of which object a folder was last in step with, and
+// Record says which version of which object a folder was last synced with, and
 // what its files were then: what differs from it was changed in the folder.
 type Record struct {
 	Server          string            `json:"server"`
