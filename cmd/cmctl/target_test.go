@@ -212,7 +212,7 @@ contexts:
 
 		"kubectl's plugin":                      {plugin, "", `https://prod.kube (context "prod") in ns-of-prod`},
 		"kubectl's plugin, by name":             {plugin, "--context=both", `https://both.kube (context "both") in ns-of-both`},
-		"kubectl's plugin has no context of us": {plugin, "--context=lab", "error: no context"},
+		"kubectl's plugin has no context of us": {plugin, "--context=lab", "error: the kubeconfig"},
 		"kubectl's plugin with a namespace":     {plugin, "-n f", `https://prod.kube (context "prod") in f`},
 		"kubectl's plugin with a server":        {plugin, "--server=http://127.0.0.1:1", "http://127.0.0.1:1 in default"},
 		"kubectl's plugin without a kubeconfig": {surroundings{plugin: true}, "", "error: the kubeconfig"},
