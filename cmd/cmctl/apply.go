@@ -96,7 +96,7 @@ func (o *applyOptions) run(ctx context.Context) error {
 		}
 	}
 	seen := foresee(ctx, conn, manifests)
-	failed := o.inOrder(ctx, "apply", results{form: o.output}, len(manifests), func(ctx context.Context, f *factory, i int) (outcome, error) {
+	failed := o.inOrder(ctx, "apply", results{form: o.output, dryRun: o.dryRun}, len(manifests), func(ctx context.Context, f *factory, i int) (outcome, error) {
 		return o.apply(ctx, f, conn, set, seen, manifests[i])
 	})
 	errs = append(errs, failed...)

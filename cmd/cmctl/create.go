@@ -80,7 +80,7 @@ func (o *createOptions) run(ctx context.Context) error {
 		return err
 	}
 	docs, errs := o.documents(ctx, conn)
-	failed := o.inOrder(ctx, "create", results{form: o.output}, len(docs), func(ctx context.Context, f *factory, i int) (outcome, error) {
+	failed := o.inOrder(ctx, "create", results{form: o.output, dryRun: o.dryRun}, len(docs), func(ctx context.Context, f *factory, i int) (outcome, error) {
 		one := *o
 		one.factory = f
 		return one.create(ctx, conn, docs[i])

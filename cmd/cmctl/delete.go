@@ -107,7 +107,7 @@ func (o *deleteOptions) run(ctx context.Context) error {
 		return err
 	}
 	doomed, errs := o.doomed(ctx, conn)
-	failed := o.inOrder(ctx, "delete", results{form: o.output, list: o.all || o.selector != ""}, len(doomed), func(ctx context.Context, f *factory, i int) (outcome, error) {
+	failed := o.inOrder(ctx, "delete", results{form: o.output, list: o.all || o.selector != "", dryRun: o.dryRun}, len(doomed), func(ctx context.Context, f *factory, i int) (outcome, error) {
 		one := *o
 		one.factory = f
 		return one.delete(ctx, conn, doomed[i])

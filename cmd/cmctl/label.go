@@ -179,7 +179,7 @@ func (o *markOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	printed := results{form: o.output, list: len(o.names) != 1}
+	printed := results{form: o.output, list: len(o.names) != 1, dryRun: o.dryRun}
 	return oneOrMany(o.inOrder(ctx, o.verb, printed, len(objects), func(ctx context.Context, f *factory, i int) (outcome, error) {
 		one := *w
 		one.factory = f

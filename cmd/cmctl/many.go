@@ -27,10 +27,12 @@ type outcome struct {
 	object types.Document // for -o yaml and json; nil if there is none
 }
 
-// results say how -o prints the objects.
+// results say how -o prints the objects, and whether it was a dry run that made
+// them.
 type results struct {
-	form string // empty prints none
-	list bool   // even a single one is a List
+	form   string // empty prints none
+	list   bool   // even a single one is a List
+	dryRun string // as --dry-run says; empty is none
 }
 
 // work deals with the object of that number. What it prints goes through f.
@@ -160,7 +162,7 @@ func (b *batch) show(n int) (errs []error) {
 		errs = append(errs, err)
 	}
 	if n > 1 {
-		b.note("%s", tally)
+		b.note("%s", dryly(tally.String(), b.results.dryRun))
 	}
 	return errs
 }

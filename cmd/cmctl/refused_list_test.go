@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -22,6 +23,8 @@ func refusing(code int) func(http.ResponseWriter, *http.Request) bool {
 // do next.
 func TestARefusedListNamesWhatWasAsked(t *testing.T) {
 	b := newBench(t)
+	var code atomic.Int32
+	b.meddle = func(w http.ResponseWriter, r *http.Request) bool { return refusing(int(code.Load()))(w, r) }
 	const here, all = `configmaps in namespace "default"`, "configmaps in all namespaces"
 	for _, c := range []struct {
 		args, names string
@@ -40,11 +43,11 @@ func TestARefusedListNamesWhatWasAsked(t *testing.T) {
 		{"auth can-i get", "what you may do"},
 		{"auth whoami", "who you are"},
 	} {
-		for _, code := range []int{http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusServiceUnavailable} {
-			b.meddle = refusing(code)
+		for _, status := range []int32{http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusServiceUnavailable} {
+			code.Store(status)
 			e := b.cmctl(strings.Fields(c.args)...)
 			if e.code != exitUnreachable || !strings.Contains(e.err, c.names) || !strings.Contains(e.err, "http://") || !strings.Contains(e.err, "hint: try again later") {
-				t.Errorf("%s on a %d ended with %d and no %q, server or hint in\n%s", c.args, code, e.code, c.names, e.err)
+				t.Errorf("%s on a %d ended with %d and no %q, server or hint in\n%s", c.args, status, e.code, c.names, e.err)
 			}
 		}
 	}

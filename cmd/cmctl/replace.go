@@ -79,7 +79,7 @@ func (o *replaceOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
-	failed := o.inOrder(ctx, "replace", results{form: o.output}, len(manifests), func(ctx context.Context, f *factory, i int) (outcome, error) {
+	failed := o.inOrder(ctx, "replace", results{form: o.output, dryRun: o.dryRun}, len(manifests), func(ctx context.Context, f *factory, i int) (outcome, error) {
 		one := *o
 		one.factory = f
 		return one.replace(ctx, conn, manifests[i])
