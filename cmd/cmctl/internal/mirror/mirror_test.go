@@ -196,6 +196,20 @@ func replace(t *testing.T, path, value string) {
 	}
 }
 
+// After the files were pushed and recorded, the version that an editor's file stood
+// in front of is nobody's late work.
+func TestARecordedEditIsNotTakenForALateOne(t *testing.T) {
+	path := t.TempDir()
+	f := open(t, path)
+	write(t, f, record("a", "1", "b", "1"))
+	replace(t, filepath.Join(path, "a"), "mine")
+	if err := f.Keep(record("a", "mine", "b", "1")); err != nil {
+		t.Fatal(err)
+	}
+	write(t, f, record("a", "mine", "b", "theirs"))
+	wantFiles(t, path, data("a", "mine", "b", "theirs"))
+}
+
 // What is saved while a version is being written is not overwritten either: by
 // renaming, as most editors do, and in place, as others do.
 func TestWhatIsSavedMeanwhileStays(t *testing.T) {

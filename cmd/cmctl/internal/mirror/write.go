@@ -67,13 +67,13 @@ func (f *Folder) write(r Record, may func(map[string][]byte) error) (bool, error
 	if mirrors && len(ChangedKeys(seen, r.Data)) == 0 {
 		return false, f.Keep(r) // a version that changed other things than data
 	}
-	c := &change{Folder: f, next: r, seen: seen}
 	was, err := f.Record()
 	if err != nil {
 		return false, err
 	}
-	if was != nil {
-		c.was = was.Data
+	c := &change{Folder: f, next: r, seen: seen}
+	if c.was, err = f.version(); err != nil {
+		return false, err
 	}
 	c.next.Untold = was.untoldAfter(f.changing(was, seen, r.Data), f.tell)
 	return c.make(may)
@@ -143,13 +143,36 @@ func editedKeys(recorded, files, next map[string][]byte) []string {
 	})
 }
 
+// version are the files of the current version, whatever stands in their links'
+// stead; nil if there is none.
+func (f *Folder) version() (map[string][]byte, error) {
+	current, err := f.current()
+	if err != nil || current == "" {
+		return nil, err
+	}
+	entries, err := os.ReadDir(f.in(current))
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), "..") {
+			continue
+		}
+		if files[e.Name()], err = os.ReadFile(f.in(current, e.Name())); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
 // change is the way from one version of the folder to the next. Links of new
 // keys are made before the switch, and those of removed keys go after it: a key
 // that is in either version can be opened all the time.
 type change struct {
 	*Folder
 	next  Record
-	was   map[string][]byte // the version before, as it was written
+	was   map[string][]byte // the files of the version before, which others may stand in front of
 	seen  map[string][]byte // the files before, with what was made of them
 	taken int               // names files that are looked at aside
 	late  []string          // keys that somebody changed meanwhile
