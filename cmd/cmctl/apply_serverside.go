@@ -26,10 +26,12 @@ func appliedBy(manager string) types.Field {
 type serverPlan struct {
 	body types.Document // the file as it is to be applied, with its record
 	take bool           // the fields of other managers too
-	// upgraded is live with what our manager wrote itself counted as applied; nil
-	// if there is nothing of that kind. Without it, the server would keep a key
-	// that the file no longer has for that other self of ours.
-	upgraded  types.Document
+	// prepared is live, with managedFields that let the apply remove what it must;
+	// nil if they do as they are. What our manager wrote itself counts as applied
+	// there, for the server would keep a key that the file no longer has for that
+	// other self of ours. So does a key that moves from the one map of data to the
+	// other, for the server would keep it in the old one for its owner.
+	prepared  types.Document
 	contested []types.Drift // fields that other managers own
 	shared    []types.Field // kept although the file no longer has them: others own them too
 }
@@ -81,10 +83,14 @@ func (a *application) serverOnto(live types.Document) (plan, error) {
 	if err != nil {
 		return plan{}, err
 	}
+	prepared := upgraded
+	if moved := movedKeys(out.Changes); len(moved) > 0 {
+		prepared = managed.HandOver(owned, moved, manager)
+	}
 	p := plan{
 		live: live, next: out.Document, changes: out.Changes, drifts: out.Drifts, kept: out.Kept, adopted: base == nil,
 		open:   a.side() == types.NeitherSide && (len(out.Drifts) > 0 || len(out.Contested) > 0 && !a.takes()),
-		server: &serverPlan{body: body, take: a.takes(), upgraded: upgraded, contested: out.Contested},
+		server: &serverPlan{body: body, take: a.takes(), prepared: prepared, contested: out.Contested},
 	}
 	for _, f := range out.Kept {
 		if owners(f).Ours {
@@ -202,4 +208,16 @@ func upgrade(live types.Document, manager string) types.Document {
 		return nil
 	}
 	return managed.AsApplied(live, manager)
+}
+
+// movedKeys are the keys of data that a change takes out of the map that they are in.
+func movedKeys(changes []types.Change) (moved []managed.DataKey) {
+	for _, c := range changes {
+		_, was := c.From.(types.Binary)
+		_, is := c.To.(types.Binary)
+		if c.Field.Section == "data" && c.From != nil && c.To != nil && was != is {
+			moved = append(moved, managed.DataKey{Key: c.Field.Key, Binary: was})
+		}
+	}
+	return moved
 }

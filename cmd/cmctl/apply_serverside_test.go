@@ -30,12 +30,15 @@ func TestAServerSideApplyIsForeseen(t *testing.T) {
 		return "{" + strings.Join(keys, ", ") + "}"
 	}
 	seen := map[string]int{}
-	for step := range 150 {
-		switch pick("server", "server", "server", "server", "client", "patch", "raw") {
+	for step := range 200 {
+		switch pick("server", "server", "server", "server", "client", "patch", "binary", "raw") {
 		case "client":
 			cmctl(t, "apply", "-f", manifestFile(t, data()), "--force")
 		case "patch":
 			send(t, "fieldManager=someone", "application/merge-patch+json", fmt.Sprintf(`{"data":{%q:%s}}`, pick("a", "b", "c"), pick(`"3"`, "null")))
+		case "binary":
+			key := pick("a", "b", "c")
+			send(t, "fieldManager="+pick("someone", "cmctl-apply"), "application/merge-patch+json", fmt.Sprintf(`{"data":{%[1]q:null},"binaryData":{%[1]q:"AP8B"}}`, key))
 		case "raw":
 			send(t, "force=true&fieldManager=cmctl-apply", "application/apply-patch+yaml", `{apiVersion: v1, kind: ConfigMap, metadata: {name: app}, data: `+data()+`}`)
 		default:

@@ -28,21 +28,21 @@ func (e *contestedError) Error() string { return "other field managers own what 
 
 // Put applies on the version that the body carries.
 func (t serverTarget) Put(ctx context.Context, body types.Document, id retry.WriteID) (types.Document, error) {
-	take := t.p.server.take
-	if up := t.p.server.upgraded; up != nil {
+	if prepared := t.p.server.prepared; prepared != nil {
 		if t.a.conn.dry {
-			take = true // it isn't stored, and the server sees our other self as another
-		} else {
-			// Not under the write's own id: this is not yet what was to be written.
-			got, err := t.liveObject.Put(ctx, up, "")
-			if err != nil {
-				return nil, err
-			}
-			body = body.Clone()
-			body.SetMeta("resourceVersion", got.ResourceVersion())
+			// What prepares is not stored, so that no apply could follow. The server
+			// checks what it would end as.
+			return t.liveObject.Put(ctx, t.p.next, id)
 		}
+		// Not under the write's own id: this is not yet what was to be written.
+		got, err := t.liveObject.Put(ctx, prepared, "")
+		if err != nil {
+			return nil, err
+		}
+		body = body.Clone()
+		body.SetMeta("resourceVersion", got.ResourceVersion())
 	}
-	got, err := t.liveObject.Apply(ctx, body, client.PatchOptions{Force: take}, id)
+	got, err := t.liveObject.Apply(ctx, body, client.PatchOptions{Force: t.p.server.take}, id)
 	return got, asContested(err)
 }
 

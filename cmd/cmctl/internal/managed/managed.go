@@ -152,7 +152,6 @@ func OwnersOf(d types.Document, f types.Field, manager string) (who types.Owners
 func AsApplied(d types.Document, manager string) types.Document {
 	next := d.Clone()
 	var rest []any
-	ours := map[string]any{"manager": manager, "operation": string(Apply), "apiVersion": types.APIVersion, "fieldsType": "FieldsV1"}
 	set, newest := map[string]any{}, ""
 	for _, e := range Entries(next) {
 		if !e.Is(manager, Apply) && !e.Is(manager, Update) {
@@ -162,12 +161,69 @@ func AsApplied(d types.Document, manager string) types.Document {
 		set = union(set, e.Set())
 		newest = max(newest, e.text("time")) // RFC 3339 in UTC sorts by time
 	}
-	ours["fieldsV1"] = set
-	if newest != "" {
-		ours["time"] = newest
-	}
-	next.SetMeta("managedFields", append(rest, ours))
+	next.SetMeta("managedFields", append(rest, applied(manager, newest, set)))
 	return next
+}
+
+// DataKey is a key in one of the two maps of data.
+type DataKey struct {
+	Key    string
+	Binary bool // it is in binaryData
+}
+
+// set is the key as a set of fieldsV1.
+func (k DataKey) set() map[string]any {
+	section := "f:data"
+	if k.Binary {
+		section = "f:binaryData"
+	}
+	return map[string]any{section: map[string]any{"f:" + k.Key: map[string]any{}}}
+}
+
+// HandOver is a copy of the object in which the keys are this manager's alone, as if
+// it had applied them through the server.
+func HandOver(d types.Document, keys []DataKey, manager string) types.Document {
+	next := d.Clone()
+	var rest []any
+	ours, when := map[string]any{}, ""
+	for _, e := range Entries(next) {
+		set := e.Set()
+		for _, k := range keys {
+			subtract(set, k.set())
+		}
+		switch {
+		case e.Is(manager, Apply):
+			ours, when = set, e.text("time")
+		case len(set) > 0:
+			rest = append(rest, map[string]any(e))
+		}
+	}
+	for _, k := range keys {
+		ours = union(ours, k.set())
+	}
+	next.SetMeta("managedFields", append(rest, applied(manager, when, ours)))
+	return next
+}
+
+// applied is an entry for what a manager applied; when may be empty.
+func applied(manager, when string, set map[string]any) map[string]any {
+	e := map[string]any{"manager": manager, "operation": string(Apply), "apiVersion": types.APIVersion, "fieldsType": "FieldsV1", "fieldsV1": set}
+	if when != "" {
+		e["time"] = when
+	}
+	return e
+}
+
+// subtract takes the leaves of b out of the set a, and a map with its last key.
+func subtract(a, b map[string]any) {
+	for k, v := range b {
+		left, _ := a[k].(map[string]any)
+		right, _ := v.(map[string]any)
+		subtract(left, right)
+		if _, itself := left["."]; len(right) == 0 || len(left) == 0 || itself && len(left) == 1 {
+			delete(a, k)
+		}
+	}
 }
 
 // union puts two field sets together.

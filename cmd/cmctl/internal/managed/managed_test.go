@@ -69,6 +69,27 @@ func TestWhatAManagerWroteCountsAsApplied(t *testing.T) {
 	}
 }
 
+func TestKeysAreHandedOver(t *testing.T) {
+	before := parsed(t, object)
+	d := managed.HandOver(before, []managed.DataKey{{Key: "mode"}, {Key: "logo", Binary: true}}, "ci")
+	for _, key := range []string{"mode", "logo"} {
+		f := types.Field{Section: "data", Key: key}
+		if got := managed.OwnersOf(d, f, "ci"); got != (types.Owners{Ours: true}) {
+			t.Errorf("%s is owned by %+v", key, got)
+		}
+	}
+	entries := managed.Entries(d)
+	if len(entries) != 2 { // nothing is left to kubectl
+		t.Fatalf("%v", entries)
+	}
+	if !entries[0].Owns(types.Field{Key: "immutable"}) || !entries[1].Owns(types.Field{Section: "metadata.labels", Key: "tier"}) || entries[1].Time().Day() != 2 {
+		t.Errorf("other fields changed hands: %v", entries)
+	}
+	if who, _ := managed.Last(before, types.Field{Section: "data", Key: "logo"}); who != "kubectl" {
+		t.Errorf("the object that was given changed: its logo is %q's", who)
+	}
+}
+
 // What is no list of entries has none.
 func TestStrangeManagedFieldsOwnNothing(t *testing.T) {
 	for _, text := range []string{
