@@ -43,9 +43,15 @@ func (f *factory) progress(object interface{ Object() string }) func(retry.Event
 			unusual = true
 			f.note("%s: %s; finding out whether the write landed", attempt, serverWords(e.Err))
 		case retry.Resend:
-			f.note("%s: it did not: the object is still as it was; sending it again", attempt)
+			found := "it did not: the object is still as it was"
+			if e.Sent == "" {
+				found = "there is no such object"
+			}
+			f.note("%s: %s; sending it again", attempt, found)
 		case retry.Settled:
 			f.note("%s: it did", attempt)
+		case retry.Gone:
+			f.note("%s: the object is gone; whether by this write can't be told", attempt)
 		case retry.Done:
 			if unusual && e.Current != "" {
 				f.note("%s: landed as version %s", attempt, e.Current)

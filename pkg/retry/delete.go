@@ -68,12 +68,12 @@ func Delete[T any](ctx context.Context, t Deleter[T], want Version, o Options) (
 		default:
 			return Result[T]{}, err
 		}
-		now, resend, err := settleDelete(ctx, l, t, start, want, lost)
+		now, step, err := settleDelete(ctx, l, t, start, want, lost)
 		switch {
 		case err != nil:
 			return Result[T]{}, err
-		case !resend:
-			return done(Settled)
+		case step != Resend:
+			return done(step)
 		case want.ResourceVersion != "" && now != want.ResourceVersion:
 			// No delete of that version can land any more: refusal and cap stand.
 			if kind == conflict {
@@ -90,29 +90,31 @@ func Delete[T any](ctx context.Context, t Deleter[T], want Version, o Options) (
 	}
 }
 
-// settleDelete finds out what became of a delete whose answer was lost. resend
-// means that the object is still there, at version now.
-func settleDelete[T any](ctx context.Context, l *loop, t Deleter[T], start, want Version, lost error) (now string, resend bool, err error) {
+// settleDelete finds out what became of a delete whose answer was lost: Settled or
+// Gone, or Resend if the object is still there, at version now.
+func settleDelete[T any](ctx context.Context, l *loop, t Deleter[T], start, want Version, lost error) (now string, step Step, err error) {
 	obj, gone := read(ctx, l, t, true)
 	switch {
 	case gone == nil && t.Version(obj).UID == want.UID:
-		return t.Version(obj).ResourceVersion, true, nil
+		return t.Version(obj).ResourceVersion, Resend, nil
 	case gone == nil:
 		gone = &ReplacedError{Object: l.object, Was: want, Now: t.Version(obj)}
 	case !isNotFound(gone):
-		return "", false, l.unknown("", fmt.Errorf("%w; %w", lost, gone))
+		return "", "", l.unknown("", fmt.Errorf("%w; %w", lost, gone))
 	}
 	found, err := find(ctx, l, t, start.ResourceVersion)
 	switch {
 	case err != nil:
-		return "", false, l.unknown("", fmt.Errorf("%w; %w; %w", lost, gone, err))
-	case found == Landed, found == NoHistory && want.ResourceVersion == "":
-		return "", false, nil
+		return "", "", l.unknown("", fmt.Errorf("%w; %w; %w", lost, gone, err))
+	case found == Landed:
+		return "", Settled, nil
+	case found == NoHistory && want.ResourceVersion == "":
+		return "", Gone, nil
 	case found == NoHistory:
 		// It may have changed before another deleted it.
-		return "", false, l.unknown("", fmt.Errorf("%w; %w", lost, gone))
+		return "", "", l.unknown("", fmt.Errorf("%w; %w", lost, gone))
 	}
-	return "", false, gone
+	return "", "", gone
 }
 
 // deleteConflict tells why a delete by uid was refused.

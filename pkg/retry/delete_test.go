@@ -72,8 +72,8 @@ func TestLostDelete(t *testing.T) {
 	play(t, deletesIt, []scenario{
 		{name: "landed", history: true, faults: script{"DELETE": {lostAfter}}, requests: "GET DELETE GET FIND@1",
 			events: "reread(>1) lost(1>) settled(1>)", outcome: retry.Written, state: "gone"},
-		{name: "landed, no history: gone is what was asked for", faults: script{"DELETE": {lostAfter}},
-			requests: "GET DELETE GET FIND@1", outcome: retry.Written, state: "gone"},
+		{name: "landed, no history: gone is what was asked for", faults: script{"DELETE": {lostAfter}}, requests: "GET DELETE GET FIND@1",
+			events: "reread(>1) lost(1>) gone(1>)", outcome: retry.Written, state: "gone"},
 		{name: "not landed", history: true, faults: script{"DELETE": {lostBefore}}, requests: "GET DELETE GET DELETE",
 			events: "reread(>1) lost(1>) reread(1>1) resend(1>1) done(1>)", outcome: retry.Written, state: "gone"},
 		{name: "landed between the settling read and the resend", history: true, faults: script{"DELETE": {lostLate}},

@@ -93,6 +93,7 @@ const (
 	Lost    Step = "lost"    // a write's answer was lost
 	Resend  Step = "resend"  // the version is still Sent: the same body goes out again
 	Settled Step = "settled" // a lost write turned out to have landed
+	Gone    Step = "gone"    // after a lost delete: it is gone, by whose hand is not known
 	Done    Step = "done"    // the write landed as version Current
 )
 
