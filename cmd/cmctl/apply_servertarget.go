@@ -43,7 +43,24 @@ func (t serverTarget) Put(ctx context.Context, body types.Document, id retry.Wri
 		body.SetMeta("resourceVersion", got.ResourceVersion())
 	}
 	got, err := t.liveObject.Apply(ctx, body, client.PatchOptions{Force: t.p.server.take}, id)
-	return got, asContested(err)
+	if fields := client.ManagerConflicts(err); len(fields) > 0 {
+		return nil, t.contested(ctx, body, fields)
+	}
+	return got, err
+}
+
+// contested is a refusal for other managers' sake: where they wrote since the
+// version that the body carries, a Conflict of versions, after which the plan is
+// made anew and shows what they own. Servers look at the managers first.
+func (t serverTarget) contested(ctx context.Context, body types.Document, fields []client.ManagerConflict) error {
+	now, err := t.liveObject.Get(ctx)
+	switch {
+	case apierrors.IsNotFound(err):
+		return err
+	case err == nil && now.ResourceVersion() != body.ResourceVersion():
+		return types.ConfigMaps.VersionConflict(t.a.m.Name(), body.ResourceVersion(), now.ResourceVersion())
+	}
+	return &contestedError{fields}
 }
 
 // noVersion is one that no object ever has. An apply that carries it is refused
@@ -62,14 +79,6 @@ func (t serverTarget) Create(ctx context.Context, body types.Document, id retry.
 		err = types.ConfigMaps.AlreadyExists(t.a.m.Name())
 	}
 	return got, err
-}
-
-// asContested tells a refusal for other managers' sake from a Conflict of versions.
-func asContested(err error) error {
-	if fields := client.ManagerConflicts(err); len(fields) > 0 {
-		return &contestedError{fields}
-	}
-	return err
 }
 
 // contested is the error of a plan that would take fields from other managers:

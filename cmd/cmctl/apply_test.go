@@ -346,3 +346,31 @@ func TestTheFirstServerSideApplyTakesNothing(t *testing.T) {
 		})
 	}
 }
+
+// What another manager takes between reading and writing is shown as what it had
+// before is: the file's value, the live one, and whose it is.
+func TestAConflictThatArisesMeanwhileIsShownWhole(t *testing.T) {
+	var faster func()
+	between(t, func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPatch && faster != nil {
+			act := faster
+			faster = nil
+			act()
+		}
+		return false
+	})
+	if code, _, errs := cmctl(t, "apply", "--server-side", "-f", manifestFile(t, `{a: "0"}`)); code != 0 {
+		t.Fatal(errs)
+	}
+	faster = func() {
+		if code, _, errs := cmctl(t, "set", "app", "a=theirs"); code != 0 {
+			t.Error(errs)
+		}
+	}
+	code, _, errs := cmctl(t, "apply", "--server-side", "-f", manifestFile(t, `{a: "1"}`))
+	for _, want := range []string{"other field managers own what the file sets", `file: "1"`, `live: "theirs"`, "owned by cmctl-set"} {
+		if code != 3 || !strings.Contains(errs, want) {
+			t.Errorf("it ended with %d, want 3 and %s:\n%s", code, want, errs)
+		}
+	}
+}
