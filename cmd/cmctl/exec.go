@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
@@ -38,7 +37,8 @@ can't be variables, such as app.yaml, and binary values are left out with a note
 
 With --restart-on-change the program is ended with SIGTERM and started anew when
 a variable changes, whatever happens to the server in between; signals are passed
-on to it. The exit code is the program's.`,
+on to it. The exit code is the program's; 127 if there is no such program, 126 if
+it can't be run.`,
 		Example: `  cmctl exec flags -- printenv mode
   cmctl exec flags --restart-on-change -- ./server --port 8080
   cmctl exec flags --prefix FLAG_ -- env`,
@@ -71,9 +71,9 @@ on to it. The exit code is the program's.`,
 }
 
 func (o *execOptions) run(ctx context.Context) error {
-	path, err := exec.LookPath(o.command[0])
+	path, err := supervise.Find(o.command[0])
 	if err != nil {
-		return fmt.Errorf("the program %q can't be run: %w", o.command[0], err)
+		return err // before anything is read
 	}
 	conn, err := o.connect("exec")
 	if err != nil {
@@ -96,7 +96,7 @@ func (o *execOptions) run(ctx context.Context) error {
 	// The program takes this one's place: signals, terminal and exit code are its
 	// own.
 	if err := syscall.Exec(path, o.command, environment(variables)); err != nil {
-		return fmt.Errorf("the program %s can't be started: %w", path, err)
+		return &supervise.StartError{Program: path, Err: err}
 	}
 	return nil
 }

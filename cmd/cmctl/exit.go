@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"example.com/cmctl/cmd/cmctl/internal/output"
+	"example.com/cmctl/cmd/cmctl/internal/supervise"
 	"example.com/cmctl/pkg/client"
 	"example.com/cmctl/pkg/retry"
 	"example.com/cmctl/pkg/types"
@@ -138,6 +139,9 @@ func exitCode(err error) int {
 			}
 		}
 		return code
+	}
+	if program := (*supervise.StartError)(nil); errors.As(err, &program) {
+		return program.Code()
 	}
 	var exhausted *retry.ExhaustedError
 	// The order counts: an unknown outcome or an exhausted loop holds the last

@@ -9,9 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -25,14 +28,69 @@ type Program struct {
 	Restarts func()        // called before each restart; may be nil
 }
 
+// StartError is a program that can't be started.
+type StartError struct {
+	Program string // as it was asked for
+	Err     error
+}
+
+func (e *StartError) Error() string {
+	cause := e.Err
+	for looked, ran := (*exec.Error)(nil), (*fs.PathError)(nil); ; { // which name the program again
+		switch {
+		case errors.As(cause, &looked):
+			cause = looked.Err
+		case errors.As(cause, &ran):
+			cause = ran.Err
+		default:
+			return fmt.Sprintf("the program %q can't be run: %v", e.Program, cause)
+		}
+	}
+}
+
+// Unwrap returns the cause.
+func (e *StartError) Unwrap() error { return e.Err }
+
+// Code is the exit code that shells and env(1) have for it: 127 if there is no
+// such program, 126 if there is one.
+func (e *StartError) Code() int {
+	if errors.Is(e.Err, exec.ErrNotFound) || errors.Is(e.Err, fs.ErrNotExist) {
+		return 127
+	}
+	return 126
+}
+
+// Find is the path of a program, which has no slash in its name if the PATH is
+// to be searched for it. The error is a StartError.
+func Find(program string) (path string, err error) {
+	path, err = exec.LookPath(program)
+	if errors.Is(err, exec.ErrNotFound) && forbidden(program) {
+		err = fs.ErrPermission
+	}
+	if err != nil {
+		return "", &StartError{program, err}
+	}
+	return path, nil
+}
+
+// forbidden tells whether the PATH has a file of that name after all, which exec
+// doesn't say.
+func forbidden(program string) bool {
+	return slices.ContainsFunc(filepath.SplitList(os.Getenv("PATH")), func(dir string) bool {
+		info, err := os.Stat(filepath.Join(dir, program))
+		return err == nil && info.Mode().IsRegular()
+	})
+}
+
 // signalsToPass reach the program through its supervisor. SIGINT is not among
 // them: Ctrl-C reaches the whole foreground group by itself.
 var signalsToPass = []os.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2}
 
 // Run starts the program with the first environment that comes, and anew with
 // each further one, until it ends by itself. It returns the program's exit
-// code, 128 plus the signal's number if a signal ended it. An environment is
-// the whole of it, as os.Environ gives it. When environments is closed, the
+// code, 128 plus the signal's number if a signal ended it; one that can't be
+// started is a StartError. An environment is the whole of it, as os.Environ gives
+// it. When environments is closed, the
 // program goes on as it is; the context counts only until it is started.
 func Run(ctx context.Context, p Program, environments <-chan []string) (int, error) {
 	var env []string
@@ -79,7 +137,7 @@ func (p Program) start(env []string) (*running, error) {
 	cmd := exec.Command(p.Words[0], p.Words[1:]...)
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = env, p.In, p.Out, p.Err
 	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("the program can't be started: %w", err)
+		return nil, &StartError{p.Words[0], err}
 	}
 	r := &running{Program: p, cmd: cmd, ended: make(chan struct{})}
 	go func() {

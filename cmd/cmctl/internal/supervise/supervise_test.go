@@ -99,8 +99,10 @@ func TestWithoutFurtherEnvironmentsTheProgramGoesOn(t *testing.T) {
 func TestWhatCannotBeStartedIsAnError(t *testing.T) {
 	environments := make(chan []string, 1)
 	environments <- nil
-	if _, err := supervise.Run(t.Context(), supervise.Program{Words: []string{"/no/such/program"}}, environments); err == nil {
-		t.Error("no error")
+	_, err := supervise.Run(t.Context(), supervise.Program{Words: []string{"/no/such/program"}}, environments)
+	var failed *supervise.StartError
+	if !errors.As(err, &failed) || failed.Code() != 127 {
+		t.Errorf("no such program: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
