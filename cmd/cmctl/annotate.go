@@ -4,13 +4,13 @@ import "github.com/spf13/cobra"
 
 var annotationMarks = marks{
 	verb: "annotate", noun: "annotation", section: "metadata.annotations",
-	set: "annotated", removed: "annotated", check: func(string) []string { return nil },
+	set: "annotated", removed: "annotated", faults: func(string) []string { return nil },
 }
 
 func newAnnotate(f *factory) *cobra.Command {
 	o := &markOptions{factory: f, marks: annotationMarks}
 	cmd := &cobra.Command{
-		Use:   "annotate {NAME... | -l SELECTOR | --all} KEY=VALUE... KEY-...",
+		Use:   "annotate {NAME... | -l SELECTOR | --field-selector SELECTOR | --all} KEY=VALUE... KEY-...",
 		Short: "Set and remove annotations of ConfigMaps",
 		Long: `Set and remove annotations of ConfigMaps. KEY- removes one. VALUE is everything
 after the first =, commas included. An annotation that has another value already is

@@ -7,21 +7,18 @@ import (
 	"strings"
 	"time"
 
-	"example.com/cmctl/pkg/client"
 	"example.com/cmctl/pkg/retry"
 	"example.com/cmctl/pkg/types"
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/labels"
 )
 
 type deleteOptions struct {
 	*factory
 	writeFlags
-	names          []string
-	input          inputFlags
-	selector       string
-	matches        labels.Selector // what selector says
+	names []string
+	input inputFlags
+	selectors
 	all            bool
 	ignoreNotFound bool
 	wait           bool
@@ -31,10 +28,10 @@ type deleteOptions struct {
 func newDelete(f *factory) *cobra.Command {
 	o := &deleteOptions{factory: f}
 	cmd := &cobra.Command{
-		Use:   "delete {NAME... | -f FILE... | -l SELECTOR | --all}",
+		Use:   "delete {NAME... | -f FILE... | -l SELECTOR | --field-selector SELECTOR | --all}",
 		Short: "Delete ConfigMaps",
-		Long: `Delete ConfigMaps by name, those that manifests name, or those that a selector
-chooses.
+		Long: `Delete ConfigMaps by name, those that manifests name, or those that selectors
+choose; -l and --field-selector together choose what both do.
 
 The object is read first, and only the one that was read is deleted: another of
 the same name, made meanwhile, stays. So does one that was chosen by its labels
@@ -46,6 +43,7 @@ waits for that.`,
   cmctl delete flags limits -n team-a
   cmctl delete -f cm.yaml --ignore-not-found
   cmctl delete -l tier=test --dry-run=server
+  cmctl delete --field-selector=metadata.name!=keep -n scratch
   cmctl delete --all -n scratch
   cmctl delete flags --resource-version=4711`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -64,7 +62,7 @@ waits for that.`,
 	flags := cmd.Flags()
 	o.input.add(flags)
 	o.writeFlags.add(flags)
-	addSelector(flags, &o.selector)
+	o.selectors.add(flags)
 	addAll(flags, &o.all)
 	flags.BoolVar(&o.ignoreNotFound, "ignore-not-found", false, "what isn't there counts as deleted")
 	flags.BoolVar(&o.wait, "wait", false, "return when the objects are gone, finalizers included")
@@ -72,21 +70,23 @@ waits for that.`,
 	return cmd
 }
 
-func (o *deleteOptions) validate(cmd *cobra.Command) (err error) {
-	bySelector := cmd.Flags().Changed("selector")
+func (o *deleteOptions) validate(cmd *cobra.Command) error {
+	byLabels, byFields := cmd.Flags().Changed("selector"), cmd.Flags().Changed("field-selector")
 	ways := 0
-	for _, given := range []bool{len(o.names) > 0, o.input.given(), bySelector, o.all} {
+	for _, given := range []bool{len(o.names) > 0, o.input.given(), byLabels || byFields, o.all} {
 		if given {
 			ways++
 		}
 	}
 	switch {
 	case ways == 0:
-		return usagef("delete takes the NAMEs to delete, -f FILE, -l SELECTOR or --all")
+		return usagef("delete takes the NAMEs to delete, -f FILE, -l SELECTOR, --field-selector SELECTOR or --all")
 	case ways > 1:
-		return usagef("give one of NAMEs, -f, -l and --all, for they choose in different ways")
-	case bySelector && strings.TrimSpace(o.selector) == "":
+		return usagef("give one of NAMEs, -f, selectors and --all, for they choose in different ways")
+	case byLabels && strings.TrimSpace(o.selector) == "":
 		return usagef("-l needs a selector; --all deletes all in the namespace")
+	case byFields && strings.TrimSpace(o.fieldSelector) == "":
+		return usagef("--field-selector needs a selector; --all deletes all in the namespace")
 	case o.timeout < 0 || o.timeout > 0 && !o.wait:
 		return usagef("--timeout bounds --wait, and is above 0")
 	}
@@ -95,7 +95,7 @@ func (o *deleteOptions) validate(cmd *cobra.Command) (err error) {
 			return err
 		}
 	}
-	if o.matches, err = parseSelector(o.selector); err != nil {
+	if err := o.selectors.check(); err != nil {
 		return err
 	}
 	return o.writeFlags.validate(cmd.Flags())
@@ -107,7 +107,7 @@ func (o *deleteOptions) run(ctx context.Context) error {
 		return err
 	}
 	doomed, errs := o.doomed(ctx, conn)
-	failed := o.inOrder(ctx, "delete", results{form: o.output, list: o.all || o.selector != "", dryRun: o.dryRun}, len(doomed), func(ctx context.Context, f *factory, i int) (outcome, error) {
+	failed := o.inOrder(ctx, "delete", results{form: o.output, list: o.all || o.selectors.given(), dryRun: o.dryRun}, len(doomed), func(ctx context.Context, f *factory, i int) (outcome, error) {
 		one := *o
 		one.factory = f
 		return one.delete(ctx, conn, doomed[i])
@@ -136,7 +136,7 @@ func (o *deleteOptions) doomed(ctx context.Context, conn *connection) (chosen []
 	case o.input.given():
 		return o.inManifests(ctx, conn)
 	}
-	found, err := o.matching(ctx, conn, o.selector)
+	found, err := o.matching(ctx, conn, o.selectors)
 	if err != nil {
 		return nil, []error{err}
 	}
@@ -195,7 +195,7 @@ func (o *deleteOptions) delete(ctx context.Context, conn *connection, d doomed) 
 }
 
 // send deletes the object and returns it as it was; nil without an error is one
-// that the selector doesn't choose any more.
+// that the selectors don't choose any more.
 func (o *deleteOptions) send(ctx context.Context, conn *connection, d doomed) (types.Document, error) {
 	object := conn.ConfigMaps(d.namespace).Object(d.name)
 	options := o.retryOptions(o.progress(object))
@@ -219,12 +219,9 @@ func (o *deleteOptions) send(ctx context.Context, conn *connection, d doomed) (t
 		if err != nil {
 			return nil, err
 		}
-		meta, err := client.ToConfigMap(fresh)
-		if err != nil {
+		chosen, err := o.selectors.choose(fresh)
+		if err != nil || !chosen || fresh.UID() != d.want.UID {
 			return nil, err
-		}
-		if fresh.UID() != d.want.UID || !o.matches.Matches(labels.Set(meta.Labels)) {
-			return nil, nil
 		}
 		d.want.ResourceVersion = fresh.ResourceVersion()
 	}

@@ -180,7 +180,7 @@ func (o *editOptions) chosen(ctx context.Context, conn *connection) ([]string, e
 	if o.selector == "" {
 		return o.names, nil
 	}
-	items, err := o.matching(ctx, conn, o.selector)
+	items, err := o.matching(ctx, conn, selectors{selector: o.selector})
 	names := make([]string, len(items))
 	for i, item := range items {
 		names[i] = item.Name()

@@ -8,11 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"example.com/cmctl/pkg/client"
 	"example.com/cmctl/pkg/types"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -23,13 +21,13 @@ type marks struct {
 	section string
 	set     string // the word for what was done
 	removed string // the word where keys were only removed
-	// check refuses a value that can't be one.
-	check func(value string) []string
+	// faults are what keeps a value from being one.
+	faults func(value string) []string
 }
 
 var labelMarks = marks{
 	verb: "label", noun: "label", section: "metadata.labels",
-	set: "labeled", removed: "unlabeled", check: validation.IsValidLabelValue,
+	set: "labeled", removed: "unlabeled", faults: validation.IsValidLabelValue,
 }
 
 // markOptions are those of label and annotate.
@@ -40,15 +38,15 @@ type markOptions struct {
 	names     []string
 	values    map[types.Field]any // nil: the key is removed
 	overwrite bool
-	selector  string
-	all       bool
-	list      bool
+	selectors
+	all  bool
+	list bool
 }
 
 func newLabel(f *factory) *cobra.Command {
 	o := &markOptions{factory: f, marks: labelMarks}
 	cmd := &cobra.Command{
-		Use:   "label {NAME... | -l SELECTOR | --all} KEY=VALUE... KEY-...",
+		Use:   "label {NAME... | -l SELECTOR | --field-selector SELECTOR | --all} KEY=VALUE... KEY-...",
 		Short: "Set and remove labels of ConfigMaps",
 		Long: `Set and remove labels of ConfigMaps. KEY- removes one. A label that has another
 value already is left as it is, and that is an error, unless --overwrite is given.`,
@@ -65,10 +63,10 @@ value already is left as it is, and that is an error, unless --overwrite is give
 
 func (o *markOptions) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.overwrite, "overwrite", false, "let a value that is there be replaced by another")
-	addSelector(flags, &o.selector)
+	o.selectors.add(flags)
 	addAll(flags, &o.all)
 	flags.BoolVar(&o.list, "list", false, "show what there is, and change nothing")
-	o.add(flags)
+	o.writeFlags.add(flags)
 }
 
 func (o *markOptions) runE(cmd *cobra.Command, args []string) error {
@@ -109,7 +107,7 @@ func (o *markOptions) parse(pairs []string) error {
 			o.values[f] = nil
 			continue
 		}
-		if problems := o.check(value); len(problems) > 0 {
+		if problems := o.faults(value); len(problems) > 0 {
 			remedy := ""
 			if morePairs(value) {
 				remedy = "; if these are further pairs, give each as an operand of its own"
@@ -140,15 +138,15 @@ func article(noun string) string {
 
 func (o *markOptions) validate(flags *pflag.FlagSet) error {
 	ways := 0
-	for _, given := range []bool{len(o.names) > 0, o.selector != "", o.all} {
+	for _, given := range []bool{len(o.names) > 0, o.selectors.given(), o.all} {
 		if given {
 			ways++
 		}
 	}
 	if ways != 1 {
-		return usagef("%s takes NAMEs, or -l, or --all", o.verb)
+		return usagef("%s takes NAMEs, or -l and --field-selector, or --all", o.verb)
 	}
-	if _, err := parseSelector(o.selector); err != nil {
+	if err := o.selectors.check(); err != nil {
 		return err
 	}
 	switch {
@@ -195,7 +193,7 @@ func (o *markOptions) chosen(ctx context.Context, w *writer) (objects []marked, 
 		}
 		return objects, nil
 	}
-	found, err := o.matching(ctx, w.conn, o.selector)
+	found, err := o.matching(ctx, w.conn, o.selectors)
 	for _, d := range found {
 		objects = append(objects, marked{d.Name(), d.UID()})
 	}
@@ -234,21 +232,11 @@ var errLeft = errors.New("it has left the selection")
 // stillChosen looks whether a fresh copy is what -l asks for: others may have
 // changed its labels since it was listed.
 func (o *markOptions) stillChosen(fresh types.Document) error {
-	if o.selector == "" {
-		return nil
+	chosen, err := o.selectors.choose(fresh)
+	if err == nil && !chosen {
+		err = errLeft
 	}
-	matches, err := labels.Parse(o.selector)
-	if err != nil {
-		return err
-	}
-	meta, err := client.ToConfigMap(fresh)
-	if err != nil {
-		return err
-	}
-	if !matches.Matches(labels.Set(meta.Labels)) {
-		return errLeft
-	}
-	return nil
+	return err
 }
 
 // mayReplace refuses to replace a value by another, on each copy anew: somebody
@@ -287,7 +275,7 @@ func (o *markOptions) word(_, _ types.Document) string {
 // show prints what there is of each object, a KEY=VALUE on a line.
 func (o *markOptions) show(ctx context.Context, w *writer) error {
 	if len(o.names) == 0 {
-		found, err := o.matching(ctx, w.conn, o.selector)
+		found, err := o.matching(ctx, w.conn, o.selectors)
 		if err != nil {
 			return err
 		}

@@ -11,18 +11,60 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// selection are the flags that choose objects of a list.
-type selection struct {
-	allNamespaces bool
+// selectors choose objects by what they are: by their labels, names and namespaces.
+type selectors struct {
 	selector      string
 	fieldSelector string
+}
+
+func (s *selectors) add(flags *pflag.FlagSet) {
+	addSelector(flags, &s.selector)
+	flags.StringVar(&s.fieldSelector, "field-selector", "", "only those whose metadata.name or metadata.namespace match: metadata.name!=flags")
+}
+
+// given tells whether they choose at all.
+func (s selectors) given() bool { return s.selector != "" || s.fieldSelector != "" }
+
+// check refuses what is no selector.
+func (s selectors) check() error {
+	if _, err := parseSelector(s.selector); err != nil {
+		return err
+	}
+	if err := checkFieldSelector(s.fieldSelector); err != nil {
+		return usagef("--field-selector %q: %v", s.fieldSelector, err)
+	}
+	return nil
+}
+
+// choose tells whether a copy of an object is among those that are meant, as the
+// server would.
+func (s selectors) choose(d types.Document) (bool, error) {
+	byLabels, err := labels.Parse(s.selector)
+	if err != nil {
+		return false, err
+	}
+	byFields, err := fields.ParseSelector(s.fieldSelector)
+	if err != nil {
+		return false, err
+	}
+	object, err := client.ToConfigMap(d)
+	if err != nil {
+		return false, err
+	}
+	place := fields.Set{"metadata.name": object.Name, "metadata.namespace": object.Namespace}
+	return byLabels.Matches(labels.Set(object.Labels)) && byFields.Matches(place), nil
+}
+
+// selection are the flags that choose objects of a list.
+type selection struct {
+	selectors
+	allNamespaces bool
 	chunkSize     int
 }
 
 func (s *selection) add(flags *pflag.FlagSet) {
 	flags.BoolVarP(&s.allNamespaces, "all-namespaces", "A", false, "take all namespaces")
-	addSelector(flags, &s.selector)
-	flags.StringVar(&s.fieldSelector, "field-selector", "", "only those whose metadata.name or metadata.namespace match: metadata.name!=flags")
+	s.selectors.add(flags)
 	flags.IntVar(&s.chunkSize, "chunk-size", 500, "how many objects are read at once")
 }
 
@@ -38,13 +80,7 @@ func (s *selection) check(names []string) error {
 	case s.chunkSize < 1:
 		return usagef("--chunk-size must be at least 1, not %d", s.chunkSize)
 	}
-	if _, err := parseSelector(s.selector); err != nil {
-		return err
-	}
-	if err := checkFieldSelector(s.fieldSelector); err != nil {
-		return usagef("--field-selector %q: %v", s.fieldSelector, err)
-	}
-	return nil
+	return s.selectors.check()
 }
 
 // addSelector adds -l, the same for all verbs that choose by labels.
@@ -66,10 +102,10 @@ func parseSelector(text string) (labels.Selector, error) {
 	return selector, nil
 }
 
-// matching lists those of the connection's namespace that a selector chooses, all if
-// it is empty, and says so if there are none.
-func (f *factory) matching(ctx context.Context, conn *connection, selector string) ([]types.Document, error) {
-	list, err := conn.ConfigMaps(conn.namespace).List(ctx, client.ListOptions{LabelSelector: selector})
+// matching lists those of the connection's namespace that are chosen, all if nothing
+// is said of them, and says so if there are none.
+func (f *factory) matching(ctx context.Context, conn *connection, s selectors) ([]types.Document, error) {
+	list, err := conn.ConfigMaps(conn.namespace).List(ctx, client.ListOptions{LabelSelector: s.selector, FieldSelector: s.fieldSelector})
 	if err != nil {
 		return nil, conn.explainList(conn.namespace, err)
 	}
