@@ -34,7 +34,9 @@ func (a *application) write(ctx context.Context) (plan, types.Document, error) {
 		func(_ context.Context, live types.Document) (types.Document, error) {
 			read = append(read, live)
 			var err error
-			p, err = a.onto(live)
+			if p, err = a.onto(live); err == nil {
+				err = a.leavesHelms(p)
+			}
 			switch {
 			case err != nil:
 				return nil, err
@@ -72,6 +74,9 @@ func (p plan) since(first types.Document) []types.Change {
 // preview shows what a write would store. It reads only.
 func (a *application) preview(ctx context.Context) (plan, types.Document, error) {
 	p, err := a.plan(ctx)
+	if err == nil {
+		err = a.leavesHelms(p)
+	}
 	if err == nil && p.open {
 		err = a.conflict(ctx, p)
 	}

@@ -140,6 +140,9 @@ func (o *diffOptions) object(ctx context.Context, f *factory, conn *connection, 
 		version += live.ResourceVersion()
 	}
 	text := difference.Show(contents(types.Diff(live, p.next)), o.show(""))
+	if err := a.leavesHelms(p); err != nil {
+		f.note("%s: apply would stop with exit code %d: %v", m.Where(), exitFailed, err)
+	}
 	if p.open {
 		f.note("%s: apply would stop with exit code %d: %v", m.Where(), exitConflict, a.conflict(ctx, p))
 		text += difference.Show(disputed(p.overruled()), o.show("conflict"))

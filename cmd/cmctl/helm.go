@@ -30,3 +30,16 @@ func leavesHelms(doc types.Document, changes []types.Change) error {
 	}
 	return nil
 }
+
+// leavesHelms is errHelm if the plan, or a decision for the file's side, would
+// write a release record's data.
+func (a *application) leavesHelms(p plan) error {
+	if a.force || p.live == nil {
+		return nil
+	}
+	changes := slices.Clone(p.changes)
+	if !a.keep {
+		changes = append(changes, disputed(p.overruled())...)
+	}
+	return leavesHelms(p.live, changes)
+}

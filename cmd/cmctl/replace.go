@@ -34,7 +34,8 @@ guarded what others wrote meanwhile.
 
 --force deletes and recreates the object, as an immutable one needs it. The
 server is asked first whether it would take the new one; the old one is kept in a
-file, and is put back if the creation fails after all.`,
+file, and is put back if the creation fails after all. It is also how the data of
+Helm's release records is replaced, which is refused otherwise.`,
 		Example: `  cmctl get flags -o yaml > flags.yaml; vi flags.yaml; cmctl replace -f flags.yaml
   cmctl replace -f cm.yaml --resource-version=4711
   cmctl replace -f manifests/ -R --dry-run=server
@@ -140,10 +141,11 @@ func (o *replaceOptions) put(ctx context.Context, conn *connection, m manifest.M
 	edit := func(_ context.Context, live types.Document) (types.Document, error) {
 		before = live
 		next := over(live, file)
-		if len(types.Diff(live, next)) == 0 {
+		changes := types.Diff(live, next)
+		if len(changes) == 0 {
 			return nil, retry.ErrUnchanged
 		}
-		return next, nil
+		return next, leavesHelms(live, changes)
 	}
 	if o.dryRun != dryRunClient {
 		res, err := retry.Update(ctx, object, edit, options)

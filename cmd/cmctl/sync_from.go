@@ -165,7 +165,7 @@ func (p *push) onto(live types.Document) (types.Document, error) {
 		return nil, retry.ErrUnchanged
 	}
 	p.told = m.Applied
-	return m.Document, nil
+	return m.Document, p.leavesHelms(live, m.Applied)
 }
 
 // tell names what was written, and with its values what somebody else had
@@ -199,6 +199,9 @@ func (p *push) overwrite(live types.Document) (types.Document, error) {
 	if len(changes) == 0 {
 		return nil, retry.ErrUnchanged
 	}
+	if err := p.leavesHelms(live, changes); err != nil {
+		return nil, err
+	}
 	conflicts := make([]types.Conflict, len(changes))
 	for i, c := range changes {
 		conflicts[i] = types.Conflict{Field: c.Field, Mine: c.To, Live: c.From}
@@ -212,6 +215,13 @@ func (p *push) overwrite(live types.Document) (types.Document, error) {
 		what = "it was deleted and recreated since the folder was last synced with it, and the folder differs from it"
 	}
 	return nil, p.conflict(conflicts, what, fmt.Sprintf("get it with 'cmctl sync %s --to DIR%s' into another folder first, or take this folder's side with --force", p.name, p.conn.where))
+}
+
+func (p *push) leavesHelms(live types.Document, changes []types.Change) error {
+	if p.force {
+		return nil
+	}
+	return leavesHelms(live, changes)
 }
 
 func (p *push) conflict(fields []types.Conflict, what, next string) error {
