@@ -266,6 +266,17 @@ func (f *factory) connectDry(verb string, dry bool) (*connection, error) {
 // storeNothing makes dry runs of the writes.
 func (c *connection) storeNothing() { c.Client, c.dry = c.DryRun(), true }
 
+// in is the same connection, to work in that namespace.
+func (c *connection) in(namespace string) *connection {
+	if namespace == c.namespace {
+		return c
+	}
+	other := *c
+	other.namespace = namespace
+	other.where = c.host + flagText("namespace", namespace)
+	return &other
+}
+
 // connectTo makes a client for another server, that of a context, beside the
 // one that the settings name. Its namespace is the context's.
 func (f *factory) connectTo(verb, context string) (*connection, error) {

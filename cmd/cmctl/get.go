@@ -18,6 +18,7 @@ import (
 type getOptions struct {
 	*factory
 	selection
+	input          inputFlags
 	watch          watchFlags
 	names          []string
 	key            string
@@ -37,7 +38,7 @@ type getOptions struct {
 func newGet(f *factory) *cobra.Command {
 	o := &getOptions{factory: f}
 	cmd := &cobra.Command{
-		Use:   "get [NAME...]",
+		Use:   "get [NAME... | -f FILE...]",
 		Short: "Show one ConfigMap, several, or all of a namespace",
 		Long: `Show one ConfigMap, several, or all of a namespace.
 
@@ -53,6 +54,7 @@ nothing, unless --allow-missing is given.`,
   cmctl get -l tier=web      # those with that label
   cmctl get flags -o yaml
   cmctl get flags limits -o json
+  cmctl get -f manifests/ -o yaml  # those that the files name, as they are live
   cmctl get flags --key app.yaml > app.yaml
   cmctl get flags -o jsonpath='{.data.app\.yaml}'
   cmctl get -o custom-columns=NAME:.metadata.name,MODE:.data.mode
@@ -60,6 +62,9 @@ nothing, unless --allow-missing is given.`,
   cmctl get -w               # then each change, until Ctrl-C
   cmctl get flags -w -o json # one change a line`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if args, err = o.input.take(args); err != nil {
+				return err
+			}
 			if o.names, err = parseNames(args); err != nil {
 				return err
 			}
@@ -70,6 +75,7 @@ nothing, unless --allow-missing is given.`,
 		},
 	}
 	flags := cmd.Flags()
+	o.input.add(flags)
 	o.selection.add(flags)
 	o.watch.add(flags)
 	flags.StringVarP(&o.output, "output", "o", "", "how to print: wide, "+strings.Join(output.Formats, ", ")+" (default a table)")
@@ -97,7 +103,9 @@ func (o *getOptions) complete(byKey bool) (err error) {
 		return err
 	}
 	switch {
-	case byKey && len(o.names) != 1:
+	case o.input.given() && (o.allNamespaces || o.selectors.given()):
+		return usagef("-f names the objects; -A, -l and --field-selector choose in other ways")
+	case byKey && len(o.names) != 1 && !o.input.given():
 		return usagef("--key prints one value: give one NAME with it")
 	case byKey && o.key == "":
 		return usagef("--key needs the name of a key")
@@ -126,16 +134,42 @@ func (o *getOptions) run(ctx context.Context) error {
 		return err
 	}
 	switch {
+	case o.input.given():
+		return o.inManifests(ctx, conn)
 	case o.watch.on:
 		return o.follow(ctx, conn)
 	case o.key != "":
 		return o.value(ctx, conn)
 	case len(o.names) > 0:
-		return o.named(ctx, conn)
+		return o.named(ctx, conn, references(conn.namespace, o.names), nil)
 	case o.tableWillDo():
 		return o.rows(ctx, conn)
 	}
 	return o.list(ctx, conn)
+}
+
+// inManifests shows the objects that the manifests name.
+func (o *getOptions) inManifests(ctx context.Context, conn *connection) error {
+	refs, errs := o.input.references(ctx, o.factory, conn)
+	switch {
+	case !o.watch.on && o.key == "":
+		return o.named(ctx, conn, refs, errs)
+	case len(errs) > 0:
+		return oneOrMany(errs)
+	case o.key != "" && len(refs) != 1:
+		return usagef("--key prints one value, but the manifests name %d objects", len(refs))
+	}
+	conn = conn.in(refs[0].namespace)
+	for _, r := range refs {
+		if r.namespace != conn.namespace {
+			return usagef("--watch follows objects of one namespace, but the manifests name some in %q and %q", conn.namespace, r.namespace)
+		}
+		o.names = append(o.names, r.name)
+	}
+	if o.key != "" {
+		return o.value(ctx, conn)
+	}
+	return o.follow(ctx, conn)
 }
 
 // value prints one value of one object, as it is stored.
@@ -174,19 +208,21 @@ func noKey(doc types.Document, key string) error {
 	return &output.MissingError{Message: fmt.Sprintf("there is no key %q; %s", key, there)}
 }
 
-// named reads the objects one by one and prints those that are there.
-func (o *getOptions) named(ctx context.Context, conn *connection) error {
-	found, errs := readNamed(ctx, conn, o.names)
+// named reads the objects one by one and prints those that are there. faults are
+// what is wrong with how they were named.
+func (o *getOptions) named(ctx context.Context, conn *connection, refs []objectRef, faults []error) error {
+	found, errs := readNamed(ctx, conn, refs)
 	if o.ignoreNotFound {
 		errs = slices.DeleteFunc(errs, apierrors.IsNotFound)
 	}
+	errs = append(faults, errs...)
 	switch {
 	case len(found) > 0:
 		if err := output.Sort(o.sorter, found, itself); err != nil {
 			return err
 		}
-		if err := o.show(output.Objects{Items: found, List: len(o.names) > 1}); errors.As(err, new(*output.MissingError)) && len(o.names) == 1 {
-			return conn.explain(conn.namespace, o.names[0], err)
+		if err := o.show(output.Objects{Items: found, List: len(refs) > 1}); errors.As(err, new(*output.MissingError)) && len(refs) == 1 {
+			return conn.explain(refs[0].namespace, refs[0].name, err)
 		} else if err != nil {
 			return err
 		}
@@ -263,7 +299,9 @@ func (o *getOptions) show(objects output.Objects) error {
 	for i, d := range objects.Items {
 		rows[i] = client.Row{Namespace: d.Namespace(), Name: d.Name(), Keys: strconv.Itoa(d.DataCount()), Object: d}
 	}
-	return o.table().print(o.Out, rows)
+	t := o.table()
+	t.namespaces = t.namespaces || slices.ContainsFunc(rows, func(r client.Row) bool { return r.Namespace != rows[0].Namespace })
+	return t.print(o.Out, rows)
 }
 
 func (o *getOptions) table() table {

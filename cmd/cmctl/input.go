@@ -63,11 +63,32 @@ func (i *inputFlags) read(ctx context.Context, f *factory, conn *connection) ([]
 	}
 	manifests, errs := manifest.Read(ctx, i.files, o)
 	if manifest.HasOtherKinds(errs) {
-		return nil, append(errs, fmt.Errorf("nothing was written: not all of this is for cmctl; --skip-other-kinds takes the ConfigMaps alone"))
+		return nil, append(errs, fmt.Errorf("nothing was done: not all of this is for cmctl; --skip-other-kinds takes the ConfigMaps alone"))
 	}
 	manifests, misplaced := conn.placeAll(manifests)
 	manifests, large := withoutLarge(manifests)
 	return manifests, slices.Concat(errs, misplaced, large)
+}
+
+// objectRef is an object by its name.
+type objectRef struct{ namespace, name string }
+
+// references are objects of one namespace.
+func references(namespace string, names []string) []objectRef {
+	refs := make([]objectRef, len(names))
+	for i, name := range names {
+		refs[i] = objectRef{namespace, name}
+	}
+	return refs
+}
+
+// references are the objects that the manifests name, whatever else they say.
+func (i *inputFlags) references(ctx context.Context, f *factory, conn *connection) (refs []objectRef, errs []error) {
+	manifests, errs := i.read(ctx, f, conn)
+	for _, m := range manifests {
+		refs = append(refs, objectRef{m.Namespace(), m.Name()})
+	}
+	return refs, errs
 }
 
 // readFileOrStdin reads a file that a flag names; - is standard input.

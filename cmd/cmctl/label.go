@@ -36,6 +36,7 @@ type markOptions struct {
 	writeFlags
 	marks
 	names     []string
+	input     inputFlags
 	values    map[types.Field]any // nil: the key is removed
 	overwrite bool
 	selectors
@@ -46,13 +47,14 @@ type markOptions struct {
 func newLabel(f *factory) *cobra.Command {
 	o := &markOptions{factory: f, marks: labelMarks}
 	cmd := &cobra.Command{
-		Use:   "label {NAME... | -l SELECTOR | --field-selector SELECTOR | --all} KEY=VALUE... KEY-...",
+		Use:   "label {NAME... | -f FILE... | -l SELECTOR | --field-selector SELECTOR | --all} KEY=VALUE... KEY-...",
 		Short: "Set and remove labels of ConfigMaps",
 		Long: `Set and remove labels of ConfigMaps. KEY- removes one. A label that has another
 value already is left as it is, and that is an error, unless --overwrite is given.`,
 		Example: `  cmctl label flags tier=web
   cmctl label flags limits tier=web --overwrite
   cmctl label -l tier=web reviewed=yes
+  cmctl label -f manifests/ release=12
   cmctl label flags tier-
   cmctl label flags --list`,
 		RunE: o.runE,
@@ -62,6 +64,7 @@ value already is left as it is, and that is an error, unless --overwrite is give
 }
 
 func (o *markOptions) addFlags(flags *pflag.FlagSet) {
+	o.input.add(flags)
 	flags.BoolVar(&o.overwrite, "overwrite", false, "let a value that is there be replaced by another")
 	o.selectors.add(flags)
 	addAll(flags, &o.all)
@@ -73,7 +76,10 @@ func (o *markOptions) runE(cmd *cobra.Command, args []string) error {
 	names, pairs := splitOperands(args, func(arg string) bool {
 		return strings.Contains(arg, "=") || len(arg) > 1 && strings.HasSuffix(arg, "-")
 	})
-	var err error
+	names, err := o.input.take(names)
+	if err != nil {
+		return err
+	}
 	if o.names, err = parseNames(names); err != nil {
 		return err
 	}
@@ -138,13 +144,13 @@ func article(noun string) string {
 
 func (o *markOptions) validate(flags *pflag.FlagSet) error {
 	ways := 0
-	for _, given := range []bool{len(o.names) > 0, o.selectors.given(), o.all} {
+	for _, given := range []bool{len(o.names) > 0, o.input.given(), o.selectors.given(), o.all} {
 		if given {
 			ways++
 		}
 	}
 	if ways != 1 {
-		return usagef("%s takes NAMEs, or -l and --field-selector, or --all", o.verb)
+		return usagef("%s takes NAMEs, or -f, or -l and --field-selector, or --all", o.verb)
 	}
 	if err := o.selectors.check(); err != nil {
 		return err
@@ -154,7 +160,7 @@ func (o *markOptions) validate(flags *pflag.FlagSet) error {
 		return usagef("--list changes nothing; leave it out to set or remove")
 	case !o.list && len(o.values) == 0:
 		return usagef("nothing to do: give KEY=VALUE, KEY- or --list")
-	case len(o.names) != 1:
+	case len(o.names) != 1 && !o.input.given():
 		if err := o.guard.onlyForOne(); err != nil {
 			return err
 		}
@@ -163,7 +169,10 @@ func (o *markOptions) validate(flags *pflag.FlagSet) error {
 }
 
 // marked is an object to change. A chosen one has a uid.
-type marked struct{ name, uid string }
+type marked struct {
+	objectRef
+	uid string
+}
 
 func (o *markOptions) run(ctx context.Context) error {
 	w, err := o.writer(o.verb, o.writeFlags)
@@ -173,31 +182,47 @@ func (o *markOptions) run(ctx context.Context) error {
 	if o.list {
 		return o.show(ctx, w)
 	}
-	objects, err := o.chosen(ctx, w)
-	if err != nil {
-		return err
-	}
-	printed := results{form: o.output, list: len(o.names) != 1, dryRun: o.dryRun}
-	return oneOrMany(o.inOrder(ctx, o.verb, printed, len(objects), func(ctx context.Context, f *factory, i int) (outcome, error) {
+	objects, errs := o.chosen(ctx, w)
+	printed := results{form: o.output, list: o.all || o.selectors.given(), dryRun: o.dryRun}
+	failed := o.inOrder(ctx, o.verb, printed, len(objects), func(ctx context.Context, f *factory, i int) (outcome, error) {
 		one := *w
-		one.factory = f
+		one.factory, one.conn = f, w.conn.in(objects[i].namespace)
 		return o.mark(ctx, &one, objects[i])
-	}))
+	})
+	return oneOrMany(append(errs, failed...))
 }
 
-// chosen are the objects that the operands mean.
-func (o *markOptions) chosen(ctx context.Context, w *writer) (objects []marked, err error) {
-	if len(o.names) > 0 {
-		for _, name := range o.names {
-			objects = append(objects, marked{name: name})
+// chosen are the objects that the command line means.
+func (o *markOptions) chosen(ctx context.Context, w *writer) (objects []marked, errs []error) {
+	if len(o.names) > 0 || o.input.given() {
+		refs, errs := o.refs(ctx, w)
+		for _, r := range refs {
+			objects = append(objects, marked{objectRef: r})
 		}
-		return objects, nil
+		return objects, errs
 	}
 	found, err := o.matching(ctx, w.conn, o.selectors)
-	for _, d := range found {
-		objects = append(objects, marked{d.Name(), d.UID()})
+	if err != nil {
+		return nil, []error{err}
 	}
-	return objects, err
+	for _, d := range found {
+		objects = append(objects, marked{objectRef{d.Namespace(), d.Name()}, d.UID()})
+	}
+	return objects, nil
+}
+
+// refs are the objects that are named, by operands or by manifests.
+func (o *markOptions) refs(ctx context.Context, w *writer) (refs []objectRef, errs []error) {
+	if !o.input.given() {
+		return references(w.conn.namespace, o.names), nil
+	}
+	refs, errs = o.input.references(ctx, o.factory, w.conn)
+	if len(refs) > 1 {
+		if err := o.guard.onlyForOne(); err != nil {
+			return nil, append(errs, err)
+		}
+	}
+	return refs, errs
 }
 
 // mark changes one object.
@@ -274,15 +299,17 @@ func (o *markOptions) word(_, _ types.Document) string {
 
 // show prints what there is of each object, a KEY=VALUE on a line.
 func (o *markOptions) show(ctx context.Context, w *writer) error {
-	if len(o.names) == 0 {
+	if o.all || o.selectors.given() {
 		found, err := o.matching(ctx, w.conn, o.selectors)
 		if err != nil {
 			return err
 		}
 		return o.printAll(found, true)
 	}
-	found, errs := readNamed(ctx, w.conn, o.names)
-	if err := o.printAll(found, len(o.names) > 1); err != nil {
+	refs, errs := o.refs(ctx, w)
+	found, failed := readNamed(ctx, w.conn, refs)
+	errs = append(errs, failed...)
+	if err := o.printAll(found, len(refs) > 1); err != nil {
 		errs = append(errs, err)
 	}
 	return oneOrMany(errs)

@@ -144,7 +144,7 @@ func (s *selection) scope(conn *connection) string {
 // read reads the named objects or, without names, those that the flags select.
 func (s *selection) read(ctx context.Context, conn *connection, names []string) ([]types.Document, []error) {
 	if len(names) > 0 {
-		return readNamed(ctx, conn, names)
+		return readNamed(ctx, conn, references(conn.namespace, names))
 	}
 	list, err := conn.ConfigMaps(s.scope(conn)).List(ctx, s.listOptions())
 	if err != nil {
@@ -155,14 +155,14 @@ func (s *selection) read(ctx context.Context, conn *connection, names []string) 
 
 // readNamed reads objects one by one; what is wrong with one doesn't keep the
 // others back.
-func readNamed(ctx context.Context, conn *connection, names []string) (found []types.Document, errs []error) {
-	for i, name := range names {
-		if err := untried(ctx, len(names)-i); err != nil {
+func readNamed(ctx context.Context, conn *connection, refs []objectRef) (found []types.Document, errs []error) {
+	for i, r := range refs {
+		if err := untried(ctx, len(refs)-i); err != nil {
 			return found, append(errs, err)
 		}
-		doc, err := conn.ConfigMaps(conn.namespace).Get(ctx, name)
+		doc, err := conn.ConfigMaps(r.namespace).Get(ctx, r.name)
 		if err != nil {
-			errs = append(errs, conn.explain(conn.namespace, name, err))
+			errs = append(errs, conn.explain(r.namespace, r.name, err))
 			continue
 		}
 		found = append(found, doc)
