@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/cmctl/pkg/client"
 	"example.com/cmctl/pkg/retry"
 	"example.com/cmctl/pkg/types"
 	"github.com/spf13/cobra"
@@ -184,14 +185,20 @@ func (o *copyOptions) send(ctx context.Context, w *writer, doc types.Document) (
 		same := func(found types.Document) bool { return contains(found, doc) }
 		return retry.Create(ctx, object, doc, same, options)
 	}
+	return retry.Result[types.Document]{Object: doc}, mayCreate(ctx, object, o.to, options)
+}
+
+// mayCreate finds out whether an object of that name could be created. It reads
+// only.
+func mayCreate(ctx context.Context, object *client.Object, name string, options retry.Options) error {
 	_, err := retry.Read(ctx, object, options)
 	switch {
 	case apierrors.IsNotFound(err) && missingNamespace(err) == "":
-		err = nil
+		return nil
 	case err == nil:
-		err = types.ConfigMaps.AlreadyExists(o.to)
+		return types.ConfigMaps.AlreadyExists(name)
 	}
-	return retry.Result[types.Document]{Object: doc}, err
+	return err
 }
 
 // becomes is an object with the content of another. Its own ties stay.

@@ -21,9 +21,12 @@ type editOptions struct {
 	onConflict string
 	saveAs     string
 	resume     string
+	dryRun     string
 	force      bool
 	checks     contentChecks
 	guard      guardFlags
+
+	made []types.Document // what dry runs made of the objects
 }
 
 func newEdit(f *factory) *cobra.Command {
@@ -42,11 +45,13 @@ left. Without a terminal that ends with exit code 3; --on-conflict decides then.
 
 What can't be written, for it is no YAML or the server refuses it, opens the
 editor again too. An untouched or emptied text cancels. Your text is removed only
-when the server has taken it; go on from one that was kept with --resume.`,
+when the server has taken it; go on from one that was kept with --resume. So it is after
+a dry run, which shows what your change would make of the object.`,
 		Example: `  cmctl edit flags
   cmctl edit cm/flags -n team-a
   cmctl edit flags --key app.toml       # the value alone, as a file
   cmctl edit -l tier=web
+  cmctl edit flags --dry-run=server -o yaml  # shows what would be stored
   cmctl edit flags --save-as flags-new  # what you make of it becomes a new object
   cmctl edit --resume /tmp/cmctl-edit-flags-123/flags.yaml
   CMCTL_EDITOR='code --wait' cmctl edit flags`,
@@ -69,10 +74,11 @@ when the server has taken it; go on from one that was kept with --resume.`,
 func (o *editOptions) addFlags(flags *pflag.FlagSet) {
 	addSelector(flags, &o.selector)
 	flags.StringVar(&o.key, "key", "", "edit the value of this `KEY` alone, as a plain file; one that is not there is made")
-	flags.StringVarP(&o.output, "output", "o", "", "how to edit: yaml or json (default yaml)")
+	flags.StringVarP(&o.output, "output", "o", "", "how to edit, and what to show of a dry run: yaml or json (default yaml)")
 	flags.StringVar(&o.onConflict, "on-conflict", conflictMerge, "where others changed the same: merge (ask, or stop without a terminal), ours, theirs; fail: stop if they changed anything")
 	flags.StringVar(&o.saveAs, "save-as", "", "create a new object of this `NAME` from what you make of it, and leave this one as it is")
 	flags.StringVar(&o.resume, "resume", "", "go on from a text that an edit before kept in this `FILE`")
+	addDryRun(flags, &o.dryRun)
 	addHelmForce(flags, &o.force)
 	o.checks.addFlag(flags)
 	o.guard.add(flags)
@@ -90,6 +96,9 @@ var conflictModes = []string{conflictMerge, conflictFail, conflictOurs, conflict
 
 func (o *editOptions) validate(flags *pflag.FlagSet) error {
 	if err := checkOutput(o.output, "yaml", "json"); err != nil {
+		return err
+	}
+	if err := validateDryRun(o.dryRun); err != nil {
 		return err
 	}
 	if err := o.guard.validate(flags); err != nil {
@@ -115,7 +124,7 @@ func (o *editOptions) validate(flags *pflag.FlagSet) error {
 	switch {
 	case !slices.Contains(conflictModes, o.onConflict):
 		return usagef("--on-conflict takes one of %s, not %q", strings.Join(conflictModes, ", "), o.onConflict)
-	case o.key != "" && o.output != "":
+	case o.key != "" && o.output != "" && o.dryRun == dryRunNone:
 		return usagef("--key edits a value as it is; -o doesn't go with it")
 	case flags.Changed("resume"):
 		return o.validateResume(flags)
@@ -131,7 +140,7 @@ func (o *editOptions) validate(flags *pflag.FlagSet) error {
 
 func (o *editOptions) validateResume(flags *pflag.FlagSet) error {
 	for _, name := range []string{"selector", "key", "output"} {
-		if flags.Changed(name) {
+		if shown := name == "output" && o.dryRun != dryRunNone; flags.Changed(name) && !shown {
 			return usagef("--resume goes on with what the kept text is; --%s doesn't go with it", name)
 		}
 	}
@@ -145,12 +154,15 @@ func (o *editOptions) run(ctx context.Context) error {
 	if _, err := o.editorCommand(); err != nil {
 		return err // before anything is read
 	}
-	conn, err := o.connect("edit")
+	conn, err := o.connectDry("edit", o.dryRun == dryRunServer)
 	if err != nil {
 		return err
 	}
 	if o.resume != "" {
-		return o.goOn(ctx, conn)
+		if err := o.goOn(ctx, conn); err != nil {
+			return err
+		}
+		return o.showMade(1)
 	}
 	names, err := o.chosen(ctx, conn)
 	if err != nil {
@@ -171,6 +183,9 @@ func (o *editOptions) run(ctx context.Context) error {
 		if ctx.Err() != nil || errors.As(err, new(*editorError)) {
 			break
 		}
+	}
+	if err := o.showMade(len(names)); err != nil {
+		errs = append(errs, err)
 	}
 	return oneOrMany(errs)
 }

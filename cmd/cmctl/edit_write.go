@@ -19,7 +19,7 @@ func (s *session) write(ctx context.Context, mine types.Document) error {
 	w := &rewrite{session: s, mine: mine, live: s.start, known: s.start}
 	options := s.retryOptions(s.progress(s.object))
 	options.Want = s.want()
-	res, err := retry.UpdateFrom(ctx, s.object, s.start, w.onto, options)
+	res, err := s.send(ctx, w, options)
 	return s.wrote(res, err, w)
 }
 
@@ -34,6 +34,9 @@ func (s *session) want() retry.Version {
 // wrote tells how a write ended.
 func (s *session) wrote(res retry.Result[types.Document], err error, w *rewrite) error {
 	name := s.draft.Shown.Name
+	if err == nil && res.Outcome == retry.Unchanged {
+		s.made = append(s.made, res.Object)
+	}
 	var clash *clashError
 	switch {
 	case s.landedAndGone(err):
@@ -51,12 +54,12 @@ func (s *session) wrote(res retry.Result[types.Document], err error, w *rewrite)
 	case res.Outcome == retry.Unchanged:
 		s.note("Nothing to write: the object has all of your changes already.")
 		return nil
-	default:
+	case s.dryRun == dryRunNone:
 		if err := stored(res.Object, w.live, w.applied); err != nil {
 			return s.conn.explain(s.conn.namespace, name, err)
 		}
 	}
-	return s.say("configmap/%s edited", name)
+	return s.told(name, "edited", res.Object)
 }
 
 // rewrite makes the person's change to one copy after the other.
@@ -140,12 +143,11 @@ func (s *session) create(ctx context.Context, mine types.Document) error {
 		return err
 	}
 	object := s.conn.ConfigMaps(s.conn.namespace).Object(s.saveAs)
-	same := func(found types.Document) bool { return contains(found, copied) }
-	_, err := retry.Create(ctx, object, copied, same, s.retryOptions(s.progress(object)))
+	made, err := s.sendNew(ctx, object, copied)
 	if err != nil && !s.landedAndGone(err) {
 		return s.conn.explain(s.conn.namespace, s.saveAs, err)
 	}
-	return s.say("configmap/%s created", s.saveAs)
+	return s.told(s.saveAs, "created", made)
 }
 
 // refused tells whether a text was refused for what it says, so that the person
