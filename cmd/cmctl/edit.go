@@ -15,6 +15,7 @@ import (
 type editOptions struct {
 	*factory
 	names      []string
+	input      inputFlags
 	selector   string
 	key        string
 	output     string
@@ -32,7 +33,7 @@ type editOptions struct {
 func newEdit(f *factory) *cobra.Command {
 	o := &editOptions{factory: f}
 	cmd := &cobra.Command{
-		Use:   "edit NAME...",
+		Use:   "edit {NAME... | -f FILE... | -l SELECTOR}",
 		Short: "Edit ConfigMaps in your editor; what others change meanwhile stays",
 		Long: `Edit ConfigMaps in the editor that $CMCTL_EDITOR, $KUBE_EDITOR, $VISUAL or
 $EDITOR names, else vi; several are edited one after the other.
@@ -51,11 +52,15 @@ a dry run, which shows what your change would make of the object.`,
   cmctl edit cm/flags -n team-a
   cmctl edit flags --key app.toml       # the value alone, as a file
   cmctl edit -l tier=web
+  cmctl edit -f cm.yaml                 # the live object that the file names
   cmctl edit flags --dry-run=server -o yaml  # shows what would be stored
   cmctl edit flags --save-as flags-new  # what you make of it becomes a new object
   cmctl edit --resume /tmp/cmctl-edit-flags-123/flags.yaml
   CMCTL_EDITOR='code --wait' cmctl edit flags`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if args, err = o.input.take(args); err != nil {
+				return err
+			}
 			if o.names, err = parseNames(args); err != nil {
 				return err
 			}
@@ -72,6 +77,7 @@ a dry run, which shows what your change would make of the object.`,
 }
 
 func (o *editOptions) addFlags(flags *pflag.FlagSet) {
+	o.input.add(flags)
 	addSelector(flags, &o.selector)
 	flags.StringVar(&o.key, "key", "", "edit the value of this `KEY` alone, as a plain file; one that is not there is made")
 	flags.StringVarP(&o.output, "output", "o", "", "how to edit, and what to show of a dry run: yaml or json (default yaml)")
@@ -93,6 +99,8 @@ const (
 )
 
 var conflictModes = []string{conflictMerge, conflictFail, conflictOurs, conflictTheirs}
+
+var errOneObject = usagef("--save-as, --resource-version and --uid are for one object")
 
 func (o *editOptions) validate(flags *pflag.FlagSet) error {
 	if err := checkOutput(o.output, "yaml", "json"); err != nil {
@@ -130,16 +138,20 @@ func (o *editOptions) validate(flags *pflag.FlagSet) error {
 		return o.validateResume(flags)
 	case o.selector != "" && len(o.names) > 0:
 		return usagef("give either a NAME or -l, not both")
-	case !several && len(o.names) == 0:
-		return usagef("edit takes a NAME, several, or -l SELECTOR")
+	case o.selector != "" && o.input.given():
+		return usagef("give either -f or -l, not both")
+	case slices.Contains(o.input.files, "-"):
+		return usagef("standard input is the editor's; give -f a file")
+	case !several && len(o.names) == 0 && !o.input.given():
+		return usagef("edit takes a NAME, several, -f FILE or -l SELECTOR")
 	case several && (o.saveAs != "" || o.guard.given()):
-		return usagef("--save-as, --resource-version and --uid are for one object")
+		return errOneObject
 	}
 	return nil
 }
 
 func (o *editOptions) validateResume(flags *pflag.FlagSet) error {
-	for _, name := range []string{"selector", "key", "output"} {
+	for _, name := range []string{"selector", "filename", "key", "output"} {
 		if shown := name == "output" && o.dryRun != dryRunNone; flags.Changed(name) && !shown {
 			return usagef("--resume goes on with what the kept text is; --%s doesn't go with it", name)
 		}
@@ -164,41 +176,47 @@ func (o *editOptions) run(ctx context.Context) error {
 		}
 		return o.showMade(1)
 	}
-	names, err := o.chosen(ctx, conn)
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for i, name := range names {
-		err := untried(ctx, len(names)-i)
+	refs, errs := o.chosen(ctx, conn)
+	for i, r := range refs {
+		err := untried(ctx, len(refs)-i)
 		if err == nil {
-			err = o.edit(ctx, conn, name, position{i + 1, len(names)})
+			err = o.edit(ctx, conn.in(r.namespace), r.name, position{i + 1, len(refs)})
 		}
 		if err != nil {
 			errs = append(errs, err)
 		}
-		if left := len(names) - i - 1; errors.As(err, new(*editorError)) && left > 0 {
+		if left := len(refs) - i - 1; errors.As(err, new(*editorError)) && left > 0 {
 			errs = append(errs, fmt.Errorf("%d more were not opened", left))
 		}
 		if ctx.Err() != nil || errors.As(err, new(*editorError)) {
 			break
 		}
 	}
-	if err := o.showMade(len(names)); err != nil {
+	if err := o.showMade(len(refs)); err != nil {
 		errs = append(errs, err)
 	}
 	return oneOrMany(errs)
 }
 
-// chosen are the names to edit: those given, or those that the selector finds.
-func (o *editOptions) chosen(ctx context.Context, conn *connection) ([]string, error) {
-	if o.selector == "" {
-		return o.names, nil
+// chosen are the objects to edit: those that are named, or those that the selector
+// finds.
+func (o *editOptions) chosen(ctx context.Context, conn *connection) (refs []objectRef, errs []error) {
+	switch {
+	case o.input.given():
+		refs, errs = o.input.references(ctx, o.factory, conn)
+		if len(refs) > 1 && (o.saveAs != "" || o.guard.given()) {
+			return nil, append(errs, errOneObject)
+		}
+		return refs, errs
+	case o.selector == "":
+		return references(conn.namespace, o.names), nil
 	}
 	items, err := o.matching(ctx, conn, selectors{selector: o.selector})
-	names := make([]string, len(items))
-	for i, item := range items {
-		names[i] = item.Name()
+	if err != nil {
+		return nil, []error{err}
 	}
-	return names, err
+	for _, item := range items {
+		refs = append(refs, objectRef{item.Namespace(), item.Name()})
+	}
+	return refs, nil
 }

@@ -35,6 +35,9 @@ func (s *session) noteLines(why error) []string {
 	case s.view.Notes():
 		lines = append(lines, "What you save is written; what others change meanwhile stays.", "To cancel, leave the text as it is, or empty it.")
 	}
+	if s.dryRun != dryRunNone {
+		lines = append(lines, "A dry run: what would be written is shown, and nothing is.")
+	}
 	immutable, _ := s.start["immutable"].(bool)
 	switch {
 	case s.saveAs == "" && helmRecord(s.start):
