@@ -26,12 +26,16 @@ type createOptions struct {
 }
 
 func newCreate(f *factory) *cobra.Command {
-	o := &createOptions{factory: f}
+	o := &createOptions{factory: f, input: inputFlags{unnamed: true}}
 	cmd := &cobra.Command{
 		Use:   "create {NAME [--from-...] | -f FILE...}",
 		Short: "Create ConfigMaps that don't exist yet",
 		Long: `Create a ConfigMap from literals, files and env files, or those that manifests
-hold. One that exists is never touched: that is an error.`,
+hold. One that exists is never touched: that is an error.
+
+A manifest may have metadata.generateName in the place of a name: the server makes
+one that begins so. If the answer to that is lost, nobody can tell whether there is a
+new object; it is not sent again then, and the exit code is 7.`,
 		Example: `  cmctl create flags --from-literal=mode=blue --from-literal=rollout=10
   cmctl create web --from-file=nginx.conf --from-file=motd=./welcome.txt
   cmctl create site --from-file=conf.d -R --key-sep=_
@@ -140,26 +144,47 @@ func (o *createOptions) create(ctx context.Context, conn *connection, doc types.
 	if o.dryRun != dryRunClient {
 		made, err := o.send(ctx, conn, doc)
 		if err != nil {
-			return outcome{}, conn.explain(doc.Namespace(), doc.Name(), err)
+			return outcome{}, conn.explain(doc.Namespace(), nameOf(doc), err)
 		}
 		if made != nil {
 			result = made
 		}
 	}
-	return outcome{"created", result}, o.tellResult(o.output, o.dryRun, "configmap/"+doc.Name(), "created")
+	return outcome{"created", result}, o.tellResult(o.output, o.dryRun, "configmap/"+nameOf(result), "created")
+}
+
+// generateName is what the name begins with that the server is to make.
+func generateName(doc types.Document) string {
+	prefix, _ := doc.Value("metadata", "generateName")
+	text, _ := prefix.(string)
+	return text
+}
+
+// nameOf is the name for messages: run-* where the server is to make one.
+func nameOf(doc types.Document) string {
+	if doc.Name() == "" {
+		return generateName(doc) + "*"
+	}
+	return doc.Name()
 }
 
 // send creates the object and returns it as the server has it; nil without an
 // error is one that was created, and deleted by somebody else since.
 func (o *createOptions) send(ctx context.Context, conn *connection, doc types.Document) (types.Document, error) {
-	object := conn.ConfigMaps(doc.Namespace()).Object(doc.Name())
+	maps := conn.ConfigMaps(doc.Namespace())
+	var object retry.Creator[types.Document] = maps.Object(doc.Name())
+	if doc.Name() == "" {
+		object = maps.Unnamed(generateName(doc))
+	}
 	same := func(found types.Document) bool { return contains(found, doc) }
 	res, err := retry.Create(ctx, object, doc, same, o.retryOptions(o.progress(object)))
 	switch {
 	case o.landedAndGone(err):
 		return nil, nil
+	case unknownOutcome(err) && doc.Name() == "":
+		err = &hintedError{err, fmt.Sprintf("there may be a new object whose name begins with %q: look with 'cmctl get --sort-by=AGE%s' before trying again", generateName(doc), conn.where)}
 	case err == nil && o.dryRun == dryRunServer:
-		err = o.checkUnstored(ctx, object, nil, res.Object)
+		err = o.checkUnstored(ctx, maps.Object(res.Object.Name()), nil, res.Object)
 	}
 	return res.Object, err
 }

@@ -17,6 +17,7 @@ type inputFlags struct {
 	recursive  func() bool
 	stringify  bool
 	skipOthers bool
+	unnamed    bool // what has a generateName needs no name
 }
 
 func (i *inputFlags) add(flags *pflag.FlagSet) {
@@ -55,7 +56,7 @@ func (i *inputFlags) take(operands []string) (rest []string, err error) {
 // a set of manifests is not to be written in part because some are not for cmctl.
 func (i *inputFlags) read(ctx context.Context, f *factory, conn *connection) ([]manifest.Manifest, []error) {
 	o := manifest.Options{
-		Stdin: f.In, Recursive: i.recursive(), Stringify: i.stringify, SkipOtherKinds: i.skipOthers,
+		Stdin: f.In, Recursive: i.recursive(), Stringify: i.stringify, SkipOtherKinds: i.skipOthers, Unnamed: i.unnamed,
 		Skipped: func(what string) { f.note("%s", what) },
 	}
 	if f.settings.GetInt("verbose") > 0 {
@@ -140,6 +141,10 @@ func (c *connection) placeAll(manifests []manifest.Manifest) (placed []manifest.
 	for _, m := range manifests {
 		if err := c.place(m); err != nil {
 			errs = append(errs, err)
+			continue
+		}
+		if m.Name() == "" { // each gets a name of its own
+			placed = append(placed, m)
 			continue
 		}
 		key := m.Namespace() + "/" + m.Name()

@@ -134,8 +134,13 @@ func (m *ConfigMaps) write(ctx context.Context, k call, doc types.Document, id r
 	if err != nil {
 		return nil, err
 	}
-	got, ok := m.parse(a.body, doc.Name())
-	if !ok || doc.UID() != "" && got.UID() != doc.UID() {
+	name := doc.Name()
+	if name == "" { // the server has made one
+		made, _ := types.ParseDocument(a.body)
+		name = made.Name()
+	}
+	got, ok := m.parse(a.body, name)
+	if !ok || name == "" || doc.UID() != "" && got.UID() != doc.UID() {
 		return nil, m.client.notTheObject(k, a)
 	}
 	return got, nil

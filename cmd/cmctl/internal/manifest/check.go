@@ -15,7 +15,8 @@ import (
 // lines.
 type checker struct {
 	Manifest
-	known types.Document // what the person was shown, nil if they wrote it all
+	known   types.Document // what the person was shown, nil if they wrote it all
+	unnamed bool           // a generateName will do
 
 	faults []error
 }
@@ -91,7 +92,7 @@ func (c *checker) values() {
 		c.add(p.Path, "%s", message)
 	}
 	meta, _ := c.Document["metadata"].(map[string]any)
-	for _, field := range []string{"name", "namespace", "uid", "resourceVersion"} {
+	for _, field := range []string{"name", "generateName", "namespace", "uid", "resourceVersion"} {
 		path := []string{"metadata", field}
 		if _, ok := meta[field].(string); !ok && meta[field] != nil {
 			c.add(path, "metadata.%s must be a string; write it in quotes: %q", field, c.doc.Typed(slices.Concat(c.at, path)))
@@ -128,7 +129,13 @@ func (c *checker) fields() {
 			c.add([]string{"metadata", key}, "unknown field \"metadata.%s\"; %s", key, guess(key, metaFields, "the server would drop it"))
 		}
 	}
-	if c.Name() == "" {
+	prefix, _ := c.Value("metadata", "generateName")
+	generated := prefix != nil && prefix != ""
+	switch {
+	case c.Name() != "" || generated && c.unnamed:
+	case generated:
+		c.add([]string{"metadata"}, "metadata.name is missing; metadata.generateName is for 'cmctl create' alone, for it says of no object which one is meant")
+	default:
 		c.add([]string{"metadata"}, "metadata.name is missing")
 	}
 }
@@ -150,6 +157,9 @@ func (c *checker) rules() {
 	}
 	if cm.Namespace == "" {
 		cm.Namespace = "default"
+	}
+	if cm.Name == "" {
+		cm.Name = "generated" // the server makes one before it looks
 	}
 	cm.ManagedFields = nil // the server's, and dropped before sending
 	for _, e := range types.ValidateConfigMap(cm) {

@@ -73,6 +73,8 @@ type Options struct {
 	// Stringify takes values of data, labels and annotations that aren't strings
 	// as they were typed.
 	Stringify bool
+	// Unnamed takes what has a generateName in the place of a name.
+	Unnamed bool
 	// SkipOtherKinds passes over objects that are no ConfigMaps.
 	SkipOtherKinds bool
 	// Skipped is called with each object that was passed over, and why. Nil is
@@ -216,7 +218,7 @@ func (p *parser) document(doc parsed) {
 
 // object takes what stands at a place of a document.
 func (p *parser) object(item types.Document, doc *parsed, at []string) {
-	c := checker{Manifest: Manifest{Document: item, File: p.file, doc: doc, at: at}, known: p.known}
+	c := checker{Manifest: Manifest{Document: item, File: p.file, doc: doc, at: at}, known: p.known, unnamed: p.Unnamed}
 	c.Line = doc.LineOf(at)
 	if p.SkipOtherKinds && c.otherKind() {
 		if p.Skipped != nil {
