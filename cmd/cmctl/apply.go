@@ -64,6 +64,7 @@ members that are no longer given.`,
 	o.applyFlags.add(flags)
 	o.writeFlags.add(flags)
 	flags.BoolVar(&o.allOrNothing, "all-or-nothing", false, "write nothing if any of the manifests can't be applied")
+	cmd.AddCommand(newViewLastApplied(f))
 	return cmd
 }
 

@@ -70,7 +70,7 @@ func (f *factory) wireCompletions(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		f.wireCompletions(sub)
 	}
-	if cmd.ValidArgsFunction == nil && cmd.Runnable() && !cmd.HasSubCommands() {
+	if cmd.ValidArgsFunction == nil && takesOperands(cmd) {
 		cmd.ValidArgsFunction = f.completeOperands(cmd.Use)
 	}
 	flags := map[string]cobra.CompletionFunc{

@@ -59,7 +59,7 @@ func (f *factory) inItsWords(text string) string {
 func usage(cmd *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString("Usage:\n")
-	if cmd.Runnable() && !cmd.HasAvailableSubCommands() {
+	if takesOperands(cmd) {
 		fmt.Fprintf(&b, "  %s\n", cmd.UseLine())
 	}
 	if cmd.HasAvailableSubCommands() {
@@ -80,6 +80,11 @@ func usage(cmd *cobra.Command) string {
 	}
 	fmt.Fprintf(&b, "\n'%s options' lists the flags that every command takes.\n", cmd.Root().CommandPath())
 	return b.String()
+}
+
+// takesOperands is false of the commands that only hold others.
+func takesOperands(cmd *cobra.Command) bool {
+	return cmd.Runnable() && (!cmd.HasSubCommands() || strings.Contains(cmd.Use, " "))
 }
 
 // writeCommands lists the commands of a group, if there are any.
