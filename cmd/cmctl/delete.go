@@ -107,6 +107,9 @@ func (o *deleteOptions) run(ctx context.Context) error {
 		return err
 	}
 	doomed, errs := o.doomed(ctx, conn)
+	if len(doomed) == 0 && len(errs) > 0 {
+		return oneOrMany(errs) // an empty List would say that nothing is there
+	}
 	failed := o.inOrder(ctx, "delete", results{form: o.output, list: o.all || o.selectors.given(), dryRun: o.dryRun}, len(doomed), func(ctx context.Context, f *factory, i int) (outcome, error) {
 		one := *o
 		one.factory = f

@@ -183,6 +183,9 @@ func (o *markOptions) run(ctx context.Context) error {
 		return o.show(ctx, w)
 	}
 	objects, errs := o.chosen(ctx, w)
+	if len(objects) == 0 && len(errs) > 0 {
+		return oneOrMany(errs) // an empty List would say that nothing is there
+	}
 	printed := results{form: o.output, list: o.all || o.selectors.given(), dryRun: o.dryRun}
 	failed := o.inOrder(ctx, o.verb, printed, len(objects), func(ctx context.Context, f *factory, i int) (outcome, error) {
 		one := *w

@@ -37,6 +37,10 @@ func TestARefusedListNamesWhatWasAsked(t *testing.T) {
 		{"label -l a=b c=d", here},
 		{"annotate --all c=d", here},
 		{"delete -l a=b", here},
+		{"label -l a=b c=d -o json", here},
+		{"delete --field-selector=metadata.name=app -o json", here},
+		{"edit -l a=b --dry-run=server -o json", here},
+		{"apply view-last-applied --all", here},
 		{"export -A", all},
 		{"wait -l a=b --for=create --timeout=0", here},
 		{"wait app other --for=create --timeout=0", here},
@@ -46,7 +50,8 @@ func TestARefusedListNamesWhatWasAsked(t *testing.T) {
 		for _, status := range []int32{http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusServiceUnavailable} {
 			code.Store(status)
 			e := b.cmctl(strings.Fields(c.args)...)
-			if e.code != exitUnreachable || !strings.Contains(e.err, c.names) || !strings.Contains(e.err, "http://") || !strings.Contains(e.err, "hint: try again later") {
+			// Nothing on stdout: an empty List would say that nothing is there.
+			if e.code != exitUnreachable || e.out != "" || !strings.Contains(e.err, c.names) || !strings.Contains(e.err, "http://") || !strings.Contains(e.err, "hint: try again later") {
 				t.Errorf("%s on a %d ended with %d and no %q, server or hint in\n%s", c.args, status, e.code, c.names, e.err)
 			}
 		}
