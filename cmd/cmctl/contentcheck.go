@@ -28,6 +28,7 @@ func (c *contentChecks) prepare(f *factory) (err error) {
 	if c.mode, err = check.ParseMode(c.flag); err != nil {
 		return usagef("--check: %v", err)
 	}
+	c.checks.Running = f.interrupts.before
 	c.checks.Commands, err = f.checkCommands()
 	return err
 }

@@ -50,7 +50,9 @@ func (f *factory) openEditor(path string) error {
 	if !isTerminal(f.Out) {
 		cmd.Stdout = f.Err // what goes into a file or a pipe is for results
 	}
-	err = f.interrupts.whileEditing(cmd.Run)
+	err = f.interrupts.whileEditing(func() error {
+		return command.RunInForeground(cmd, f.interrupts.before)
+	})
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() && status.Signal() == syscall.SIGINT {

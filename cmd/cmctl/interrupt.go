@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 )
 
 // interrupts turns SIGINT, SIGTERM and SIGHUP into the end of a context, except while
@@ -19,39 +20,48 @@ type interrupts struct {
 	caught  atomic.Bool
 	draft   atomic.Pointer[string] // the file with a person's text, if there is one
 
-	mu   sync.Mutex
-	last map[int]func() // guarded by mu: what to do if the program has to end at once
-	next int            // guarded by mu: the next one's key in last
+	mu      sync.Mutex
+	running map[int]func() // guarded by mu: what ends the programs that run
+	next    int            // guarded by mu: the next one's key in running
 }
 
-// before notes what to do if the program has to end at once, until forget is
-// called.
+// before takes note of a program that is about to run, until forget is called: it
+// is ended before this one ends at once. All that start programs give it to package
+// command, but for exec, which gets no signal while its program runs.
 func (i *interrupts) before(end func()) (forget func()) {
 	if i == nil {
 		return func() {}
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.last == nil {
-		i.last = map[int]func(){}
+	if i.running == nil {
+		i.running = map[int]func(){}
 	}
 	key := i.next
-	i.last[key] = end
+	i.running[key] = end
 	i.next++
 	return func() {
 		i.mu.Lock()
 		defer i.mu.Unlock()
-		delete(i.last, key)
+		delete(i.running, key)
 	}
 }
 
-// endAll does what is to be done before the program ends at once.
+// endAll ends the programs that run. It keeps the lock, so that no other is
+// started any more.
 func (i *interrupts) endAll() {
 	i.mu.Lock()
-	defer i.mu.Unlock()
-	for _, end := range i.last {
+	for _, end := range i.running {
 		end()
 	}
+}
+
+// waiting tells whether there is a program that a person who wants this one to end
+// may not know of.
+func (i *interrupts) waiting() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return len(i.running) > 0 && !i.editing.Load()
 }
 
 // keeps notes the file with the person's text, to be named if the program has
@@ -93,20 +103,7 @@ func withInterrupts() (context.Context, *interrupts, func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for s := range signals {
-			if i.passing.Load() || s == os.Interrupt && i.editing.Load() {
-				continue
-			}
-			if i.caught.Swap(true) {
-				// The second time nobody wants to wait for a settled answer.
-				if path := i.draft.Load(); path != nil {
-					fmt.Fprintf(os.Stderr, "interrupted; your text, if you changed it, is in %s\n", *path)
-				}
-				i.endAll()
-				os.Exit(exitInterrupted)
-			}
-			cancel()
-		}
+		i.obey(signals, cancel)
 	}()
 	return ctx, i, func() {
 		signal.Stop(signals)
@@ -114,4 +111,37 @@ func withInterrupts() (context.Context, *interrupts, func()) {
 		<-done
 		cancel()
 	}
+}
+
+// obey has the first signal end the context, and the second one the program.
+func (i *interrupts) obey(signals <-chan os.Signal, cancel func()) {
+	var waited <-chan time.Time // nil before the first signal
+	for {
+		select {
+		case s, ok := <-signals:
+			switch {
+			case !ok:
+				return
+			case i.passing.Load() || s == os.Interrupt && i.editing.Load():
+			case i.caught.Swap(true):
+				i.endAtOnce()
+			default:
+				cancel()
+				waited = time.After(time.Second)
+			}
+		case <-waited:
+			if i.waiting() {
+				fmt.Fprintln(os.Stderr, "interrupted; waiting for the program that still runs to end (interrupt again to kill it)")
+			}
+		}
+	}
+}
+
+// endAtOnce ends the program: nobody wants to wait for a settled answer any longer.
+func (i *interrupts) endAtOnce() {
+	if path := i.draft.Load(); path != nil {
+		fmt.Fprintf(os.Stderr, "interrupted; your text, if you changed it, is in %s\n", *path)
+	}
+	i.endAll()
+	os.Exit(exitInterrupted)
 }

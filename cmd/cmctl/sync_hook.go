@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -97,11 +98,15 @@ func (h *hookFlags) runCommand(ctx context.Context, f *factory, change []string)
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+	cmd := exec.Command(words[0], words[1:]...)
 	cmd.Env = append(os.Environ(), change...)
 	// stdout is for our own results.
 	cmd.Stdout, cmd.Stderr = f.Err, f.Err
-	if err := cmd.Run(); err != nil {
+	err = command.Run(ctx, cmd, syscall.SIGTERM, f.interrupts.before)
+	switch {
+	case errors.As(err, new(*command.EndedError)):
+		return fmt.Errorf("the command %w", err)
+	case err != nil:
 		return fmt.Errorf("the command %q failed: %w", h.command, err)
 	}
 	return nil

@@ -70,6 +70,7 @@ type Checks struct {
 	Commands []Command
 	// Timeout is how long one command may run; zero means DefaultTimeout.
 	Timeout time.Duration
+	Running command.Running
 }
 
 // DefaultTimeout is enough for a checker that looks at one file.

@@ -167,12 +167,23 @@ func TestAnInterruptedCommandIsEndedWithAllItStarted(t *testing.T) {
 		_, err = io.Copy(io.Discard, alive) // to the end: until nobody is left to write
 		ended <- err
 	}()
-	checks := check.Checks{Commands: []check.Command{{Keys: "*", Command: script(t, "exec 3>'"+pipe+"'; echo up >&3; sleep 600 & wait")}}}
+	begun, runs := 0, 0
+	checks := check.Checks{
+		Commands: []check.Command{{Keys: "*", Command: script(t, "exec 3>'"+pipe+"'; echo up >&3; sleep 600 & wait")}},
+		Running: func(func()) func() {
+			begun++
+			runs++
+			return func() { runs-- }
+		},
+	}
 	if got := told(checks.Document(ctx, nil, object(map[string]any{"a": "x"}))); !strings.Contains(got, "was interrupted") {
 		t.Errorf("got %s", got)
 	}
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+	if begun != 1 || runs != 0 {
+		t.Errorf("%d programs are said to have begun, and %d to run", begun, runs)
 	}
 }
 

@@ -36,7 +36,7 @@ func (c *Checks) run(ctx context.Context, line, key, text string) (cause string)
 	}
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	out, err := execute(limited, words, text)
+	out, err := c.execute(limited, words, text)
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
@@ -84,16 +84,15 @@ func withFile(words []string, key, text string) (_ []string, remove func(), err 
 // what it started may hold it open.
 const graceful = time.Second
 
-// execute runs a program in a process group of its own, and ends the group when
-// ctx is done.
-func execute(ctx context.Context, words []string, input string) (out string, err error) {
-	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+// execute runs a program, and ends it at once when ctx is done: a check changes
+// nothing that could be left half done.
+func (c *Checks) execute(ctx context.Context, words []string, input string) (out string, err error) {
+	cmd := exec.Command(words[0], words[1:]...)
 	cmd.Stdin = strings.NewReader(input)
 	excerpt := &excerpt{}
 	cmd.Stdout, cmd.Stderr = excerpt, excerpt
 	cmd.WaitDelay = graceful
-	command.OwnGroup(cmd, syscall.SIGKILL)
-	err = cmd.Run()
+	err = command.Run(ctx, cmd, syscall.SIGKILL, c.Running)
 	if errors.Is(err, exec.ErrWaitDelay) {
 		err = nil // it ended well; what it left running is no answer
 	}

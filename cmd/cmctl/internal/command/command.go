@@ -1,16 +1,13 @@
 // Package command takes command lines apart that people wrote into settings and
-// flags, and has programs end together with all that they started.
+// flags, and runs programs so that they end together with all that they started.
 //
 //	words, err := command.Words(`sh -c 'nginx -t -c "$0"' {}`)
-//	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
-//	command.OwnGroup(cmd, syscall.SIGTERM)
+//	err = command.Run(ctx, exec.Command(words[0], words[1:]...), syscall.SIGTERM, nil)
 package command
 
 import (
 	"fmt"
 	"os"
-	"os/exec"
-	"syscall"
 
 	"mvdan.cc/sh/v3/shell"
 	"mvdan.cc/sh/v3/syntax"
@@ -48,18 +45,4 @@ func Quote(text string) string {
 		}
 	}
 	return text
-}
-
-// OwnGroup has a program, and all that it starts, get this signal when its context
-// ends. It is for a program that was not started yet.
-func OwnGroup(cmd *exec.Cmd, end syscall.Signal) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, end) }
-}
-
-// KillGroup kills what is left of a program's own group.
-func KillGroup(cmd *exec.Cmd) {
-	if cmd.Process != nil {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // an empty group is what is wanted
-	}
 }

@@ -1,12 +1,8 @@
 package command_test
 
 import (
-	"context"
-	"io"
 	"os"
-	"os/exec"
 	"slices"
-	"syscall"
 	"testing"
 
 	"example.com/cmctl/cmd/cmctl/internal/command"
@@ -54,33 +50,4 @@ func FuzzQuote(f *testing.F) {
 			t.Errorf("%q is quoted as %q, which is %q, %v", text, quoted, words, err)
 		}
 	})
-}
-
-// What a program has started ends with it.
-func TestAGroupEndsTogether(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cmd := exec.CommandContext(ctx, "sh", "-c", "echo begun; sleep 60 & wait")
-	out, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer out.Close()
-	cmd.Stdout = write
-	command.OwnGroup(cmd, syscall.SIGTERM)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	write.Close()
-	defer command.KillGroup(cmd)
-	if _, err := out.Read(make([]byte, 10)); err != nil {
-		t.Fatal(err)
-	}
-	cancel()
-	if err := cmd.Wait(); err == nil {
-		t.Error("it ended well")
-	}
-	// The end of the pipe comes when nobody holds it any longer.
-	if n, err := out.Read(make([]byte, 10)); err != io.EOF {
-		t.Errorf("%d bytes, %v", n, err)
-	}
 }

@@ -21,8 +21,8 @@ import (
 // server takes, and little enough for one that never ends.
 const MaxOutput = 8 << 20
 
-// grace is how long a command, and what it started, may take to end once it was
-// told to, or to close its output once it ended.
+// grace is how long the output of a command that has ended is waited for: what it
+// started may hold it open.
 const grace = time.Second
 
 // FailedError says that a command ended otherwise than with success.
@@ -35,32 +35,26 @@ func (e *FailedError) Error() string { return fmt.Sprintf("%s ended with %s", e.
 
 // Command is a program with its arguments. No shell reads them.
 type Command struct {
-	Argv   []string
-	Stderr io.Writer
-	// Running is given what kills the command and all that it started at once,
-	// for callers that can't wait for Run; what it returns is called when the
-	// command has ended. Nil is fine.
-	Running func(kill func()) (ended func())
+	Argv    []string
+	Stderr  io.Writer
+	Running command.Running
 }
 
 // Run gives in to the command's standard input and returns what it writes to
-// its standard output, whole. The end of the context ends the command and all
-// that it started. A command that leaves its input unread is fine.
+// its standard output, whole. A command that leaves its input unread is fine. The
+// end of the context ends the command and all that it started; one that ignores
+// SIGTERM is waited for.
 func (c Command) Run(ctx context.Context, in []byte) ([]byte, error) {
-	running, end := context.WithCancel(ctx)
-	defer end()
-	out := &bounded{end: end}
-	cmd := exec.CommandContext(running, c.Argv[0], c.Argv[1:]...)
+	cmd := exec.Command(c.Argv[0], c.Argv[1:]...)
+	out := &bounded{end: func() { command.KillGroup(cmd) }}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(in), out, c.Stderr
 	cmd.WaitDelay = grace
-	command.OwnGroup(cmd, syscall.SIGTERM)
-	err := c.await(cmd)
+	err := command.Run(ctx, cmd, syscall.SIGTERM, c.Running)
 	name := strings.Join(c.Argv, " ")
 	var exit *exec.ExitError
 	switch {
-	case ctx.Err() != nil:
-		command.KillGroup(cmd)
-		return nil, fmt.Errorf("%s: %w", name, ctx.Err())
+	case errors.As(err, new(*command.EndedError)):
+		return nil, err
 	case out.full:
 		command.KillGroup(cmd)
 		return nil, fmt.Errorf("%s wrote more than %d MiB, which no object may have", name, MaxOutput>>20)
@@ -73,17 +67,6 @@ func (c Command) Run(ctx context.Context, in []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%s can't be run: %w", name, err)
 	}
 	return out.bytes, nil
-}
-
-// await runs the command to its end.
-func (c Command) await(cmd *exec.Cmd) error {
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	if c.Running != nil {
-		defer c.Running(func() { command.KillGroup(cmd) })()
-	}
-	return cmd.Wait()
 }
 
 // bounded is a buffer that takes MaxOutput bytes, and then calls end. It is no
