@@ -173,7 +173,7 @@ func (o *applyOptions) apply(ctx context.Context, f *factory, conn *connection, 
 func (o *applyOptions) application(ctx context.Context, f *factory, conn *connection, set *set, m manifest.Manifest) (*application, error) {
 	a, err := newApplication(ctx, f, conn, set, m, o.applyFlags)
 	if err == nil {
-		a.want = o.guard.want()
+		a.want, a.dry = o.guard.want(), o.dryRun != dryRunNone
 	}
 	return a, err
 }

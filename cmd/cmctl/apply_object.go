@@ -22,6 +22,7 @@ type application struct {
 	conn *connection
 	m    manifest.Manifest
 	want retry.Version // a condition of the person's
+	dry  bool          // nothing is stored, and notes say what would be done
 	seen foresight     // what was read before it was its turn
 
 	file   types.Document // the manifest without what only the server sets

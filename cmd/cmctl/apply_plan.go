@@ -118,19 +118,20 @@ func (a *application) tell(ctx context.Context, p plan) {
 		a.reapplied(a.from, *p.merged, bare)
 	}
 	if kept := a.worthTelling(p); len(kept) > 0 {
-		a.tellFields("kept, for nobody applied them and the file lacks them", a.exactHint(), kept)
+		a.tellFields(would("kept", a.dry)+", for nobody applied them and the file lacks them", a.exactHint(), kept)
 	}
 	if p.server != nil && len(p.server.shared) > 0 {
 		a.tellFields("the file no longer has them, and they stay, for other managers own them too", "", fieldNames(p.server.shared))
 	}
 	gone := slices.DeleteFunc(slices.Clone(p.changes), func(c types.Change) bool { return c.To != nil })
+	removed := would("removed", a.dry)
 	for _, c := range firstOf(gone) {
-		a.note("%s: removed, for the file no longer has it: %s (was %s)", a.m.Where(), c.Field, quote(c.From))
+		a.note("%s: %s, for the file no longer has it: %s (was %s)", a.m.Where(), removed, c.Field, quote(c.From))
 	}
-	a.tellRest("removed", len(gone))
-	took := "overwritten by the file"
+	a.tellRest(removed, len(gone))
+	took := would("overwritten by the file", a.dry)
 	if a.keep {
-		took = "kept as it is live"
+		took = would("kept as it is live", a.dry)
 	}
 	overruled := p.overruled()
 	for _, d := range firstOf(overruled) {

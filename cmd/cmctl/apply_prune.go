@@ -19,11 +19,7 @@ func (o *applyOptions) pruneAll(ctx context.Context, conn *connection, leaving [
 	for i, d := range leaving {
 		names[i] = d.Namespace() + "/" + d.Name()
 	}
-	what := "and deleted"
-	if o.dryRun != dryRunNone {
-		what = "and would be deleted"
-	}
-	o.note("set %q: no longer given, %s: %s", o.setName, what, strings.Join(names, ", "))
+	o.note("set %q: no longer given, and %s: %s", o.setName, would("deleted", o.dryRun != dryRunNone), strings.Join(names, ", "))
 	var errs []error
 	for i, d := range leaving {
 		if err := untried(ctx, len(leaving)-i); err != nil {
@@ -39,7 +35,7 @@ func (o *applyOptions) pruneAll(ctx context.Context, conn *connection, leaving [
 func (o *applyOptions) pruneOne(ctx context.Context, conn *connection, d types.Document) error {
 	if changed := changedSinceApply(d, conn.manager); len(changed) > 0 && !o.force {
 		if o.keep {
-			o.note("%s/%s is kept, for somebody changed it since it was applied: %s", d.Namespace(), d.Name(), strings.Join(changed, ", "))
+			o.note("%s/%s: %s, for somebody changed it since it was applied: %s", d.Namespace(), d.Name(), would("kept", o.dryRun != dryRunNone), strings.Join(changed, ", "))
 			return nil
 		}
 		return conn.conflict(d.Namespace(), d.Name(),

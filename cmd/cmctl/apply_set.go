@@ -53,9 +53,10 @@ func openSet(ctx context.Context, conn *connection, name string, manifests []man
 		err := s.look(ctx, conn, s.namespaces[i])
 		switch {
 		case err != nil && i < given:
-			return nil, fmt.Errorf("the members of set %q in namespace %q can't be listed: %w", name, s.namespaces[i], err)
+			return nil, conn.explainList(s.namespaces[i], fmt.Errorf("the members of set %q can't be listed: %w", name, err))
 		case err != nil:
-			s.unseen = append(s.unseen, fmt.Errorf("members of set %q may be left in namespace %q, which it reached before and which can't be listed now: %w", name, s.namespaces[i], err))
+			s.unseen = append(s.unseen, conn.explainList(s.namespaces[i],
+				fmt.Errorf("members of set %q may be left here, which it reached before, and can't be listed now: %w", name, err)))
 		case i >= given && len(s.members) == before:
 			continue // it reaches there no longer
 		}

@@ -254,7 +254,7 @@ func TestPruningTellsWhereItCouldNotLook(t *testing.T) {
 	}
 	closed = true
 	code, out, errs := cmctl(t, "apply", "-f", a, "--set=s", "--prune")
-	if code != 6 || !strings.Contains(out, "configmap/b pruned") || !strings.Contains(errs, `may be left in namespace "two"`) {
+	if code != 6 || !strings.Contains(out, "configmap/b pruned") || !strings.Contains(errs, `configmaps in namespace "two" on `) || !strings.Contains(errs, "may be left here") {
 		t.Errorf("it ended with %d:\n%s%s", code, out, errs)
 	}
 	closed = false

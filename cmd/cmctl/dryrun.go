@@ -41,6 +41,14 @@ func dryly(said, dryRun string) string {
 	return said
 }
 
+// would is what a note says is done: in a dry run, that it would be.
+func would(done string, dry bool) string {
+	if dry {
+		return "would be " + done
+	}
+	return done
+}
+
 // tellResult prints the line of one object, unless objects are printed in its
 // place.
 func (f *factory) tellResult(output, dryRun, object, verb string) error {

@@ -23,6 +23,8 @@ func refusing(code int) func(http.ResponseWriter, *http.Request) bool {
 // do next.
 func TestARefusedListNamesWhatWasAsked(t *testing.T) {
 	b := newBench(t)
+	t.Setenv("CMCTL_EDITOR", "true")
+	file := manifestFile(t, `{a: "1"}`)
 	var code atomic.Int32
 	b.meddle = func(w http.ResponseWriter, r *http.Request) bool { return refusing(int(code.Load()))(w, r) }
 	const here, all = `configmaps in namespace "default"`, "configmaps in all namespaces"
@@ -41,6 +43,10 @@ func TestARefusedListNamesWhatWasAsked(t *testing.T) {
 		{"delete --field-selector=metadata.name=app -o json", here},
 		{"edit -l a=b --dry-run=server -o json", here},
 		{"apply view-last-applied --all", here},
+		{"edit -l a=b", here},
+		{"apply --set s --prune -f " + file, here + " on"},
+		{"diff --set s --prune -f " + file, here + " on"},
+		{"apply --set s --prune -f " + file, "set \"s\" can't be listed"},
 		{"export -A", all},
 		{"wait -l a=b --for=create --timeout=0", here},
 		{"wait app other --for=create --timeout=0", here},
