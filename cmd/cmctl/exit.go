@@ -254,6 +254,7 @@ func allErrors(err error) []error {
 func hint(err error, command string) string {
 	var hinted *hintedError
 	var exhausted *retry.ExhaustedError
+	var replaced *retry.ReplacedError
 	about := &objectError{}
 	errors.As(err, &about)
 	look := strings.TrimSpace("cmctl get "+about.name) + about.where
@@ -262,7 +263,9 @@ func hint(err error, command string) string {
 		return hinted.hint
 	case errors.As(err, new(*retry.OutcomeUnknownError)):
 		return fmt.Sprintf("the change may be there or not: look at the object with '%s' before trying again", look)
-	case errors.As(err, new(*retry.ReplacedError)):
+	case errors.As(err, &replaced) && replaced.Wanted:
+		return fmt.Sprintf("look at the object that is there with '%s'", look)
+	case errors.As(err, &replaced):
 		return fmt.Sprintf("look at the new object with '%s', then make your change to it", look)
 	case errors.As(err, &exhausted) && apierrors.IsConflict(exhausted.Last):
 		return "others keep writing this object; try again, or raise --max-attempts"

@@ -33,7 +33,7 @@ func Delete[T any](ctx context.Context, t Deleter[T], want Version, o Options) (
 	case "":
 		want.UID = start.UID
 	default:
-		return Result[T]{}, &ReplacedError{Object: l.object, Was: want, Now: start}
+		return Result[T]{}, &ReplacedError{Object: l.object, Was: want, Now: start, Wanted: true}
 	}
 	l.sent = start.ResourceVersion
 	if want.ResourceVersion != "" {

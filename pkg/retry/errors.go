@@ -70,14 +70,18 @@ func (e *OutcomeUnknownError) Error() string {
 
 func (e *OutcomeUnknownError) Unwrap() error { return e.Err }
 
-// ReplacedError says that the object was deleted and recreated since it was
-// first read: what was to be edited is gone, and the new one is another object.
+// ReplacedError says that the object is another one than the caller means: it was
+// deleted and recreated since it was first read, or never had the wanted uid.
 type ReplacedError struct {
 	Object   string
 	Was, Now Version
+	Wanted   bool // Was is what the caller wanted, and no such object was seen
 }
 
 func (e *ReplacedError) Error() string {
+	if e.Wanted {
+		return fmt.Sprintf("%s is not the one that is wanted: its uid is %s, not %s; nothing was written to it", e.Object, e.Now.UID, e.Was.UID)
+	}
 	return fmt.Sprintf("%s was deleted and recreated meanwhile (uid %s is now %s); nothing was written to the new one",
 		e.Object, e.Was.UID, e.Now.UID)
 }

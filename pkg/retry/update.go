@@ -98,7 +98,7 @@ func guard[T any](ctx context.Context, l *loop, t Target[T], fresh T) error {
 		want.UID = now.UID
 	}
 	if want.UID != now.UID {
-		return &ReplacedError{Object: l.object, Was: want, Now: now}
+		return &ReplacedError{Object: l.object, Was: want, Now: now, Wanted: true}
 	}
 	if want.ResourceVersion == "" || want == now {
 		return nil
