@@ -61,7 +61,7 @@ func (f *factory) checkContent(ctx context.Context, c *contentChecks, object str
 	problems := c.checks.Document(ctx, before, after)
 	switch {
 	case ctx.Err() != nil:
-		return ctx.Err()
+		return endOf(ctx)
 	case len(problems) == 0:
 		return nil
 	case c.mode == check.Fail:

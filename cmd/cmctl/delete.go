@@ -265,9 +265,9 @@ func (o *deleteOptions) untilGone(ctx context.Context, conn *connection, d doome
 		case <-time.After(waitPace):
 		case <-waiting.Done():
 			if ctx.Err() == nil {
-				return fmt.Errorf("marked for deletion, and still there after %s: %w", o.timeout, context.DeadlineExceeded)
+				return fmt.Errorf("marked for deletion, and still there after %s: %w", o.timeout, &overError{context.DeadlineExceeded})
 			}
-			return ctx.Err()
+			return endOf(ctx)
 		}
 	}
 }

@@ -210,7 +210,7 @@ func (s *session) ask(ctx context.Context) ([]byte, error) {
 	case failed != nil:
 		return nil, failed
 	case ctx.Err() != nil:
-		return nil, ctx.Err()
+		return nil, endOf(ctx)
 	case untouched && s.reason != nil:
 		return nil, s.reason
 	case untouched && !s.work:

@@ -190,6 +190,26 @@ func statusCode(err error) int {
 // errInterrupted marks what failed because the person ended it.
 var errInterrupted = errors.New("interrupted")
 
+// overError is a context's end in words for a person.
+type overError struct{ err error }
+
+func (e *overError) Error() string {
+	if errors.Is(e.err, context.Canceled) {
+		return "interrupted"
+	}
+	return "out of time"
+}
+
+func (e *overError) Unwrap() error { return e.err }
+
+// endOf is the error of a context that has ended, nil of one that goes on.
+func endOf(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	return &overError{ctx.Err()}
+}
+
 // interruptedError is what failed once the person ended the program.
 type interruptedError struct{ err error }
 
@@ -198,8 +218,8 @@ func (e *interruptedError) Error() string {
 	for about := (*objectError)(nil); errors.As(inner, &about); {
 		inner = about.err
 	}
-	if inner.Error() == context.Canceled.Error() {
-		return "interrupted"
+	if inner.Error() == errInterrupted.Error() || inner.Error() == context.Canceled.Error() {
+		return errInterrupted.Error()
 	}
 	return "interrupted: " + e.err.Error()
 }

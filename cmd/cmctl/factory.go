@@ -392,7 +392,7 @@ func untried(ctx context.Context, left int) error {
 	if ctx.Err() == nil || left == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d more were not tried: %w", left, ctx.Err())
+	return fmt.Errorf("%d more were not tried: %w", left, endOf(ctx))
 }
 
 // colors are those for what is written to w.

@@ -29,22 +29,48 @@ type UnsentError struct{ Err error }
 func (e *UnsentError) Error() string { return e.Err.Error() }
 func (e *UnsentError) Unwrap() error { return e.Err }
 
-// ExhaustedError says that the loop gave up. It unwraps to the last answer.
+// ExhaustedError says that the loop gave up. It unwraps to the last answer, and to
+// the context's error if that is what ended it.
 type ExhaustedError struct {
 	Object    string
-	Attempts  int           // writes sent
+	Attempts  int           // writes sent; 0 if it could not even be read
 	Conflicts int           // of them refused with a Conflict
 	Delays    int           // answers that asked to wait, or that never came
 	Elapsed   time.Duration // since the loop began
 	Last      error         // the last answer
+	Ended     error         // the context's error if it ended while the loop waited; nil if a cap was reached
 }
 
 func (e *ExhaustedError) Error() string {
-	return fmt.Sprintf("gave up on %s after %d attempts in %s (%d conflicts, %d delays); the last answer: %v",
-		e.Object, e.Attempts, e.Elapsed.Round(time.Millisecond), e.Conflicts, e.Delays, e.Last)
+	what, tries, counts := e.Object, e.Attempts, fmt.Sprintf(" (%s, %s)", count(e.Conflicts, "conflict"), count(e.Delays, "delay"))
+	if e.Attempts == 0 { // each delay was that of a read
+		what, tries, counts = "reading "+e.Object, e.Delays, ""
+	}
+	how := ""
+	switch {
+	case errors.Is(e.Ended, context.DeadlineExceeded):
+		how = ", out of time,"
+	case e.Ended != nil:
+		how = ", told to end,"
+	}
+	return fmt.Sprintf("gave up on %s%s after %s in %s%s; the last answer: %v",
+		what, how, count(tries, "attempt"), e.Elapsed.Round(time.Millisecond), counts, e.Last)
 }
 
-func (e *ExhaustedError) Unwrap() error { return e.Last }
+// count is a number of things in words.
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+func (e *ExhaustedError) Unwrap() []error {
+	if e.Ended == nil {
+		return []error{e.Last}
+	}
+	return []error{e.Ended, e.Last}
+}
 
 // OutcomeUnknownError says that a write may have landed or not, and that
 // nothing can tell. Whoever gets it must look at the object before trying again.

@@ -79,7 +79,9 @@ func (l *loop) pause(ctx context.Context, step Step, n int, capped bool, cause e
 	case <-ctx.Done():
 	}
 	if ctx.Err() != nil {
-		return fmt.Errorf("%w; %w", ctx.Err(), l.exhausted(cause))
+		ended := l.exhausted(cause)
+		ended.Ended = ctx.Err()
+		return ended
 	}
 	return nil
 }

@@ -189,7 +189,7 @@ func TestExhaustedErrorTellsWhatHappened(t *testing.T) {
 		if gaveUp.Attempts != 3 || gaveUp.Conflicts != 3 || gaveUp.Delays != 1 || gaveUp.Elapsed.Seconds() != 2 {
 			t.Errorf("got %+v", gaveUp)
 		}
-		for _, part := range []string{`things "it"`, "3 attempts", "2s", "3 conflicts", "1 delays", "modified"} {
+		for _, part := range []string{`things "it"`, "3 attempts", "2s", "3 conflicts", "1 delay", "modified"} {
 			if !strings.Contains(err.Error(), part) {
 				t.Errorf("%q lacks %q", err, part)
 			}

@@ -57,10 +57,16 @@ func File(ctx context.Context, path string, limit int64) ([]byte, error) {
 	})
 }
 
+// GivenUpError says that the context ended before the input did.
+type GivenUpError struct{ Err error }
+
+func (e *GivenUpError) Error() string { return "was not read to its end" }
+func (e *GivenUpError) Unwrap() error { return e.Err }
+
 // within runs read, and leaves it alone when the context ends first.
 func within(ctx context.Context, read func() ([]byte, error)) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return nil, &GivenUpError{err}
 	}
 	type result struct {
 		text []byte
@@ -73,7 +79,7 @@ func within(ctx context.Context, read func() ([]byte, error)) ([]byte, error) {
 	}()
 	select {
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return nil, &GivenUpError{ctx.Err()}
 	case r := <-done:
 		return r.text, r.err
 	}
