@@ -17,6 +17,8 @@ import (
 	"example.com/cmctl/pkg/retry"
 	"example.com/cmctl/pkg/types"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // Exit codes that scripts rely on.
@@ -301,6 +303,8 @@ func hint(err error, command string) string {
 		return "" // the kept text is what to go on with
 	case errors.As(err, new(*staleError)):
 		return fmt.Sprintf("look at what it is now with 'cmctl get %s -o yaml%s', and decide", about.name, about.where)
+	case refusedForImmutable(err):
+		return fmt.Sprintf("its data can't change, for it is immutable: make another one with 'cmctl copy %s NEWNAME%s', or delete it and create it again, as 'cmctl replace --force' does", about.name, about.where)
 	case missingNamespace(err) != "":
 		return fmt.Sprintf("this server makes no namespaces by itself; make it first, with 'kubectl create namespace %s' for example", missingNamespace(err))
 	case apierrors.IsNotFound(err) && isOtherKind(about.name):
@@ -321,6 +325,18 @@ func hint(err error, command string) string {
 func askedToWait(err error) time.Duration {
 	seconds, _ := apierrors.SuggestsClientDelay(err)
 	return time.Duration(seconds) * time.Second
+}
+
+// refusedForImmutable tells whether the server refused a write for what it changes
+// of an object that is immutable. Nothing else forbids these fields.
+func refusedForImmutable(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		return false
+	}
+	return slices.ContainsFunc(status.Status().Details.Causes, func(c metav1.StatusCause) bool {
+		return string(c.Type) == string(field.ErrorTypeForbidden) && slices.Contains([]string{"data", "binaryData", "immutable"}, c.Field)
+	})
 }
 
 // missingNamespace is the namespace that the server says is not there, empty if

@@ -32,7 +32,7 @@ func TestReadingEndsWithTheFirstInterrupt(t *testing.T) {
 		i := &interrupts{}
 		in := typing{func() { i.caught.Store(true); cancel() }, t.Context().Done()}
 		var out, errs bytes.Buffer
-		if code := run(ctx, strings.Fields(args), streams{In: in, Out: &out, Err: &errs}, i); code != exitInterrupted {
+		if code := run(ctx, strings.Fields(args), streams{In: in, Out: &out, Err: &errs}, i); code != exitInterrupted || strings.Contains(errs.String(), "context") {
 			t.Errorf("%s ended with %d:\n%s", args, code, &errs)
 		}
 	}

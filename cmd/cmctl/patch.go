@@ -106,6 +106,8 @@ func (o *patchOptions) run(ctx context.Context) error {
 			}
 			next, err := p.apply(fresh)
 			switch {
+			case err == nil && fits(next) != nil:
+				return nil, usagef("the patch can't be made: %v", fits(next))
 			case errors.Is(err, jsonpatch.ErrTestFailed):
 				return nil, w.testFailed(o.name, err)
 			case o.dryRun == dryRunClient && err != nil:
@@ -194,18 +196,15 @@ func parsePatch(kind apitypes.PatchType, text []byte) (*patch, error) {
 	}
 	p := &patch{kind: kind}
 	if kind == apitypes.JSONPatchType {
-		if err := json.Unmarshal(asJSON, &p.steps); err != nil {
+		if err := json.Unmarshal(asJSON, &p.steps); err != nil || p.steps == nil {
 			return nil, errors.New("a JSON patch is a list of operations")
 		}
-		return p, nil
+		return p, checkSteps(p.steps)
 	}
 	if p.merge, err = types.ParseDocument(asJSON); err != nil {
 		return nil, errors.New("a patch is a map that looks like a part of the object")
 	}
-	if meta, ok := p.merge["metadata"].(map[string]any); p.merge["metadata"] != nil && !ok || meta["resourceVersion"] != nil && p.merge.ResourceVersion() == "" {
-		return nil, errors.New("its metadata must be a map, and metadata.resourceVersion a string")
-	}
-	return p, nil
+	return p, fits(partOf(p.merge, kind == apitypes.StrategicMergePatchType))
 }
 
 // conditions is a document with the version and the uid that a JSON patch gives
@@ -225,7 +224,7 @@ func (p *patch) conditions(fresh types.Document) (types.Document, error) {
 		Metadata map[string]any `json:"metadata"`
 	}
 	if json.Unmarshal(after, &next) != nil {
-		return set, nil // the server refuses it
+		return nil, usagef("the patch can't be made: it leaves something else than a map of fields with a map of metadata")
 	}
 	for field, now := range map[string]string{"resourceVersion": fresh.ResourceVersion(), "uid": fresh.UID()} {
 		switch v := next.Metadata[field]; v.(type) {

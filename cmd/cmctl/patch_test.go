@@ -75,8 +75,7 @@ func TestConditionsOfAJSONPatch(t *testing.T) {
 		"tested":                  {`[{"op":"test","path":"/metadata/resourceVersion","value":"5"}]`, "", ""},
 		"a number":                {`[{"op":"replace","path":"/metadata/resourceVersion","value":5}]`, refused, ""},
 		"a map":                   {`[{"op":"add","path":"/metadata/uid","value":{}}]`, refused, ""},
-		"no map of metadata":      {`[{"op":"replace","path":"/metadata","value":"5"}]`, "", ""},
-		"no object":               {`[{"op":"replace","path":"","value":[]}]`, "", ""},
+		"no map of metadata":      {`[{"op":"replace","path":"/metadata","value":"5"}]`, refused, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fresh := types.NewDocument("n", "flags")
@@ -136,5 +135,32 @@ func TestAJSONPatchMeetsAnotherWrite(t *testing.T) {
 			}
 			b.holds(c.result)
 		})
+	}
+}
+
+func TestOperationsThatMakeNoSense(t *testing.T) {
+	for text, want := range map[string]string{
+		`null`:                     "is a list of operations",
+		`{}`:                       "is a list of operations",
+		`[1]`:                      "operation 1 must be a map",
+		`[null]`:                   "operation 1 must be a map",
+		`[{}]`:                     "operation 1 must have an op",
+		`[{"op":1,"path":"/a"}]`:   "operation 1 must have an op",
+		`[{"op":"remove"}]`:        "operation 1 (remove) must have a path",
+		`[{"op":"test","path":1}]`: "operation 1 (test) must have a path",
+		`[{"op":"add","path":"data","value":"x"}]`:               "operation 1 (add) must have a path",
+		`[{"op":"remove","path":"/a"},{"op":"add","path":"/a"}]`: "operation 2 (add) must have a value",
+		`[{"op":"move","path":"/a"}]`:                            "operation 1 (move) must have a from",
+		`[{"op":"copy","path":"/a","from":1}]`:                   "operation 1 (copy) must have a from",
+		`[{"op":"replace","path":"","value":[]}]`:                "operation 1 (replace) is about the whole object",
+		`[{"op":"add","path":"/a","value":null}]`:                "",
+		`[{"op":"remove","path":"/a","from":1}]`:                 "",
+		`[{"op":"replace","path":"","value":{}}]`:                "",
+		`[]`: "",
+	} {
+		_, err := parsePatch(patchKinds["json"], []byte(text))
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
 	}
 }

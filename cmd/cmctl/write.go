@@ -243,8 +243,6 @@ func stored(got, sentOn types.Document, changes []types.Change) error {
 func (w *writer) explain(a *attempt, err error) error {
 	switch {
 	case unknownOutcome(err):
-	case apierrors.IsInvalid(err) && a.on != nil && a.on["immutable"] == true:
-		err = &hintedError{err, fmt.Sprintf("its data can't change, for it is immutable: make another one with 'cmctl copy %s NEWNAME%s', or delete it and create it again", a.name, w.conn.where)}
 	case apierrors.IsConflict(err) && w.guard.resourceVersion != "":
 		err = w.askToDecide(a.name, err)
 	case apierrors.IsNotFound(err) && a.hint != "" && missingNamespace(err) == "":

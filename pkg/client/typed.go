@@ -13,7 +13,8 @@ import (
 )
 
 // ToConfigMap reads a document as Kubernetes' own type. Fields that the type
-// does not have are left behind; the document keeps them.
+// does not have are left behind; the document keeps them. A part of another type is
+// a *MisfitError.
 func ToConfigMap(d types.Document) (*types.ConfigMap, error) {
 	if cm, ok := direct(d); ok {
 		return cm, nil
@@ -28,7 +29,7 @@ func throughJSON(d types.Document) (*types.ConfigMap, error) {
 	}
 	cm := &types.ConfigMap{}
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, cm); err != nil {
-		return nil, fmt.Errorf("configmaps %q is not a ConfigMap: %w", d.Name(), err)
+		return nil, fmt.Errorf("configmaps %q is not a ConfigMap: %w", d.Name(), misfit(err))
 	}
 	return cm, nil
 }

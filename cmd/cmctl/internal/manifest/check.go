@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -95,7 +96,11 @@ func (c *checker) values() {
 	for _, field := range []string{"name", "generateName", "namespace", "uid", "resourceVersion"} {
 		path := []string{"metadata", field}
 		if _, ok := meta[field].(string); !ok && meta[field] != nil {
-			c.add(path, "metadata.%s must be a string; write it in quotes: %q", field, c.doc.Typed(slices.Concat(c.at, path)))
+			message := "metadata." + field + " must be a string"
+			if typed := c.doc.Typed(slices.Concat(c.at, path)); typed != "" {
+				message += fmt.Sprintf("; write it in quotes: %q", typed)
+			}
+			c.add(path, "%s", message)
 		}
 	}
 	if _, ok := c.Document["immutable"].(bool); !ok && c.Document["immutable"] != nil {
@@ -151,7 +156,12 @@ func guess(key string, fields []string, otherwise string) string {
 // rules runs Kubernetes' own validation before anything is sent.
 func (c *checker) rules() {
 	cm, err := client.ToConfigMap(c.WithoutNulls())
-	if err != nil {
+	var misfit *client.MisfitError
+	switch {
+	case errors.As(err, &misfit):
+		c.add(strings.Split(misfit.Field, "."), "%v", misfit)
+		return
+	case err != nil:
 		c.add(nil, "%v", err)
 		return
 	}
