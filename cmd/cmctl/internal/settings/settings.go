@@ -20,6 +20,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -161,9 +162,48 @@ func parse(text []byte, folder string) (*File, error) {
 	return f, nil
 }
 
-// plain is a YAML error without the names of Go types.
+var (
+	mismatch     = regexp.MustCompile("cannot unmarshal !!(\\w+)(?: `[^`]*`)? into (\\S+)")
+	unknownField = regexp.MustCompile(` not found in type \S+`)
+)
+
+// plain is a YAML error without the names of Go types, which the library gives in
+// its text alone.
 func plain(err error) error {
-	return errors.New(strings.NewReplacer("yaml: ", "", "unmarshal errors:\n  ", "", " in type settings.Context", ": no context has it", "into settings.Context", "as a context", "into []settings.Context", "as contexts", "into settings.content", "as settings").Replace(err.Error()))
+	text := strings.NewReplacer("yaml: ", "", "unmarshal errors:\n  ", "").Replace(err.Error())
+	text = mismatch.ReplaceAllStringFunc(text, func(found string) string {
+		parts := mismatch.FindStringSubmatch(found)
+		return yamlName(parts[1]) + " stands where " + goName(parts[2]) + " belongs"
+	})
+	return errors.New(unknownField.ReplaceAllString(text, " is not known there"))
+}
+
+// yamlName is a YAML tag for a person.
+func yamlName(tag string) string {
+	switch tag {
+	case "seq":
+		return "a list"
+	case "int", "float":
+		return "a number"
+	case "bool":
+		return "true or false"
+	case "str":
+		return "a string"
+	}
+	return "a " + tag // a map
+}
+
+// goName is a Go type for a person.
+func goName(t string) string {
+	switch {
+	case t == "string":
+		return "a string"
+	case t == "bool":
+		return "true or false"
+	case strings.HasPrefix(t, "[]"):
+		return "a list"
+	}
+	return "a map"
 }
 
 // absolute is a path of the file, which may begin with ~/.

@@ -102,7 +102,10 @@ func TestAPathMayBeginAtHome(t *testing.T) {
 func TestReadRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ text, says string }{
 		"what is no YAML":               {"a: [", "line 1"},
-		"a list":                        {"- a", "cannot unmarshal"},
+		"a list":                        {"- a", "line 1: a list stands where a map belongs"},
+		"contexts that are no list":     {"contexts: {a: 1}", "line 1: a map stands where a list belongs"},
+		"a context that is a number":    {"contexts: [1]", "line 1: a number stands where a map belongs"},
+		"a server that is a list":       {"contexts: [{name: a, server: [x]}]", "line 1: a list stands where a string belongs"},
 		"a key twice":                   {"namespace: a\nnamespace: b\n", "already defined"},
 		"two documents":                 {"namespace: a\n---\nnamespace: b\n", "one YAML document"},
 		"a context without a name":      {"contexts: [{server: http://x}]", `"" can't be the name`},
@@ -111,7 +114,7 @@ func TestReadRefuses(t *testing.T) {
 		"a context with two":            {"contexts: [{name: a, server: x, in-cluster: true}]", "must have one of"},
 		"a context of no kubeconfig":    {"contexts: [{name: a, server: x, context: y}]", "without the kubeconfig"},
 		"two contexts of a name":        {"contexts: [{name: a, server: x}, {name: a, server: y}]", "two contexts"},
-		"a misspelt field of a context": {"contexts: [{name: a, sever: x}]", "sever"},
+		"a misspelt field of a context": {"contexts: [{name: a, sever: x}]", "field sever is not known there"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := settings.Read(write(t, c.text))
