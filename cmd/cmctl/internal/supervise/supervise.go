@@ -93,6 +93,9 @@ var signalsToPass = []os.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1
 // it. When environments is closed, the
 // program goes on as it is; the context counts only until it is started.
 func Run(ctx context.Context, p Program, environments <-chan []string) (int, error) {
+	if ctx.Err() != nil {
+		return 0, ctx.Err() // also where an environment is there
+	}
 	var env []string
 	select {
 	case first, ok := <-environments:

@@ -109,4 +109,11 @@ func TestWhatCannotBeStartedIsAnError(t *testing.T) {
 	if _, err := supervise.Run(ctx, supervise.Program{Words: []string{"true"}}, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted before the first environment: %v", err)
 	}
+	for range 20 {
+		environments <- nil
+		if _, err := supervise.Run(ctx, supervise.Program{Words: []string{"true"}}, environments); !errors.Is(err, context.Canceled) {
+			t.Fatalf("interrupted before the program was started: %v", err)
+		}
+		<-environments
+	}
 }
