@@ -153,6 +153,8 @@ func exitCode(err error) int {
 		return exitOK
 	case errors.As(err, new(*usageError)), errors.As(err, new(*targetError)):
 		return exitUsage
+	case errors.As(err, new(*unfitError)):
+		return exitRefused
 	case errors.As(err, new(*output.MissingError)):
 		return exitNotFound
 	case errors.As(err, new(*retry.OutcomeUnknownError)):

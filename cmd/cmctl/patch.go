@@ -107,7 +107,7 @@ func (o *patchOptions) run(ctx context.Context) error {
 			next, err := p.apply(fresh)
 			switch {
 			case err == nil && fits(next) != nil:
-				return nil, usagef("the patch can't be made: %v", fits(next))
+				return nil, fmt.Errorf("the patch can't be made: %w", fits(next))
 			case errors.Is(err, jsonpatch.ErrTestFailed):
 				return nil, w.testFailed(o.name, err)
 			case o.dryRun == dryRunClient && err != nil:
@@ -183,7 +183,10 @@ func (o *patchOptions) read(ctx context.Context) (*patch, error) {
 		}
 	}
 	p, err := parsePatch(patchKinds[o.kind], text)
-	if err != nil {
+	switch {
+	case errors.As(err, new(*unfitError)):
+		return nil, fmt.Errorf("%s: %w", source, err)
+	case err != nil:
 		return nil, usagef("%s: %v", source, err)
 	}
 	return p, nil
@@ -203,6 +206,9 @@ func parsePatch(kind apitypes.PatchType, text []byte) (*patch, error) {
 	}
 	if p.merge, err = types.ParseDocument(asJSON); err != nil {
 		return nil, errors.New("a patch is a map that looks like a part of the object")
+	}
+	if meta, ok := p.merge["metadata"].(map[string]any); p.merge["metadata"] != nil && !ok || meta["resourceVersion"] != nil && p.merge.ResourceVersion() == "" {
+		return nil, errors.New("its metadata must be a map, and metadata.resourceVersion a string")
 	}
 	return p, fits(partOf(p.merge, kind == apitypes.StrategicMergePatchType))
 }

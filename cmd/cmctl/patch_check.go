@@ -12,16 +12,21 @@ import (
 	"example.com/cmctl/pkg/types"
 )
 
+// unfitError is what a server would refuse as invalid, found before it was sent.
+type unfitError struct{ reason string }
+
+func (e *unfitError) Error() string { return e.reason }
+
 // fits refuses a document, or a part of one, that is no ConfigMap's by the types of
 // its values. A server says that in the words of its programming language.
 func fits(d types.Document) error {
 	if problems := d.Problems(false); len(problems) > 0 {
-		return errors.New(problems[0].Message)
+		return &unfitError{problems[0].Message}
 	}
 	_, err := client.ToConfigMap(d)
 	var misfit *client.MisfitError
 	if errors.As(err, &misfit) {
-		return misfit
+		return &unfitError{misfit.Error()}
 	}
 	return err
 }
