@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 
@@ -24,10 +23,12 @@ func (s *session) send(ctx context.Context, w *rewrite, options retry.Options) (
 
 // here makes the change to the object as it is now. It reads only.
 func (w *rewrite) here(ctx context.Context, options retry.Options) (retry.Result[types.Document], error) {
-	options.Want.UID = cmp.Or(options.Want.UID, w.start.UID())
 	fresh, err := retry.Read(ctx, w.object, options)
 	if err != nil {
 		return retry.Result[types.Document]{}, err
+	}
+	if fresh.UID() != w.start.UID() {
+		return retry.Result[types.Document]{}, &retry.ReplacedError{Object: w.object.Object(), Was: w.object.Version(w.start), Now: w.object.Version(fresh)}
 	}
 	next, err := w.onto(ctx, fresh)
 	if errors.Is(err, retry.ErrUnchanged) {

@@ -139,7 +139,7 @@ func TestGivingUpOnAnUnavailableServer(t *testing.T) {
 			if e.code != exitUnreachable {
 				t.Errorf("it ended with %d", e.code)
 			}
-			for _, want := range []string{"after 1 attempts in ", "1 delays", "storage takes no writes; nothing was stored"} {
+			for _, want := range []string{"after 1 attempt in ", "1 delay)", "storage takes no writes; nothing was stored"} {
 				if !strings.Contains(e.err, want) {
 					t.Errorf("no %q in\n%s", want, e.err)
 				}
