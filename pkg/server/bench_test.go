@@ -7,8 +7,12 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
+	"time"
 
+	"example.com/cmctl/pkg/server/store"
+	"example.com/cmctl/pkg/server/store/local"
 	"example.com/cmctl/pkg/types"
 )
 
@@ -55,6 +59,51 @@ func BenchmarkList1000(b *testing.B) {
 	for b.Loop() {
 		a.fetch("GET", collection, "", 200)
 	}
+}
+
+// BenchmarkListLong are lists of 200 objects of 200 KiB, on disk, in the forms that
+// leave out what the objects hold; cpu-ms is the CPU time of one, client included.
+func BenchmarkListLong(b *testing.B) {
+	a := start(b, over(func(store.Store) store.Store { return onDisk(b) }))
+	const n = 200
+	value := strings.Repeat("all work and no play\\n", 10_000)
+	for i := range n {
+		a.must(201, "POST", collection, fmt.Sprintf(`{"metadata":{"name":"n%d","labels":{"app":"x"}},"data":{"k":"%s","l":""}}`, i, value), "Content-Type", types.MediaJSON)
+	}
+	for _, c := range []struct{ name, accept, query string }{
+		{"rows", acceptTable, "?includeObject=None"},
+		{"rows-with-metadata", acceptTable, ""},
+		{"metadata", acceptPartialList, ""},
+		{"metadata-protobuf", strings.Replace(acceptPartialList, "json", "vnd.kubernetes.protobuf", 1), ""},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			began := cpuTime(b)
+			for b.Loop() {
+				a.must(200, "GET", collection+c.query, "", "Accept", c.accept)
+			}
+			b.ReportMetric(float64((cpuTime(b)-began).Microseconds())/1000/float64(b.N), "cpu-ms")
+		})
+	}
+}
+
+// onDisk is a store in a directory, in the place of one in memory.
+func onDisk(b *testing.B) store.Store {
+	s, err := local.Open(local.Options{Dir: b.TempDir(), InitialVersion: 1})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { s.Close() })
+	return s
+}
+
+// cpuTime is what this process has used.
+func cpuTime(b *testing.B) time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 // BenchmarkPut has each client write its own object, always from the version

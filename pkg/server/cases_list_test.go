@@ -108,7 +108,7 @@ func TestNamesOfLargeObjectsAreCheap(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const table, metadata = "application/json;as=Table;v=v1;g=meta.k8s.io", "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+	const table, metadata = acceptTable, acceptPartialList
 	for _, c := range []struct{ name, path, accept string }{
 		{"table", collection + "?limit=500", table},
 		{"table of all namespaces", "/api/v1/configmaps?limit=500", table},

@@ -29,6 +29,12 @@ const (
 	flags      = collection + "/flags"
 )
 
+// What clients accept that don't want the contents of a list.
+const (
+	acceptTable       = "application/json;as=Table;v=v1;g=meta.k8s.io"
+	acceptPartialList = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+)
+
 // api is a server under test, over a store in memory.
 type api struct {
 	t      testing.TB
