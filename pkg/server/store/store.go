@@ -61,8 +61,24 @@ type Record struct {
 	// UID is the object's uid, so that its history tells one object from another
 	// of the same name. A tombstone has that of what was deleted.
 	UID string
+	// Brief is what a list shows of the object that shows little of it.
+	Brief Brief
 	Meta
 }
+
+// Brief tells of an object what lists show that leave out what it holds, so that
+// they read no long Value. It is zero in records of an older format and where
+// whoever wrote the record told nothing.
+type Brief struct {
+	Created time.Time // to the second, UTC
+	Keys    int       // how many keys of data the object has
+	// Head is the length of the beginning of Value that holds the metadata, and
+	// nothing else that is long. 0: there is no such part.
+	Head int
+}
+
+// IsZero tells that nothing is known.
+func (b Brief) IsZero() bool { return b == Brief{} }
 
 // Meta tells where a version came from. It is kept with every record and shown
 // in the object's history.
@@ -95,6 +111,27 @@ type ListOptions struct {
 	After  Key      // only keys beyond this one; empty: from the start
 	At     Revision // the state to read; 0: the current one
 	Limit  int      // at most so many records; 0: all
+	Part   Part     // how much is needed of each record
+}
+
+// Part is how much of a record is needed. A store that has no less at hand gives
+// more.
+type Part int
+
+const (
+	// Whole is all of it.
+	Whole Part = iota
+	// HeadAlone needs no more of Value than its first Brief.Head bytes, unless
+	// that is 0.
+	HeadAlone
+	// BriefAlone needs no Value, which then may be nil, unless Brief is zero.
+	BriefAlone
+)
+
+// Suffices tells whether a record without its Value, but for the head, is all
+// that the part needs.
+func (p Part) Suffices(b Brief) bool {
+	return p == BriefAlone && !b.IsZero() || p == HeadAlone && b.Head > 0
 }
 
 // Page is what List found: the live records in key order, all of one state.

@@ -160,7 +160,7 @@ func (s *Store) events(changes []change) ([]store.Event, error) {
 	for _, c := range changes {
 		e := store.Event{Record: c.rec}
 		if c.old != nil {
-			prev, err := s.record(s.db, c.old)
+			prev, err := s.record(s.db, c.old, store.Whole)
 			if err != nil {
 				return nil, err
 			}

@@ -23,7 +23,7 @@ const (
 type prepared struct {
 	rec     store.Record
 	encoded []byte
-	apart   bool // the value is not in encoded
+	apart   []byte // what is not in encoded of the value; nil: all is
 }
 
 // request is a transaction on its way. Whoever moves state from waiting decides:
@@ -137,8 +137,8 @@ func (s *Store) prepare(txn store.Txn) (*request, error) {
 		w := prepared{rec: rec}
 		w.encoded, w.apart = encodeRecord(&w.rec, s.opts.apartAbove)
 		r.size += len(w.encoded) + 2*len(rec.Key)
-		if w.apart {
-			r.size += len(rec.Value) + len(rec.Key)
+		if w.apart != nil {
+			r.size += len(w.apart) + len(rec.Key)
 		}
 		r.writes = append(r.writes, w)
 	}
@@ -165,6 +165,10 @@ func checkWrite(rec *store.Record) error {
 		return fmt.Errorf("%s: no value", rec.Key)
 	case rec.VersionAt < 0 || rec.VersionAt > len(rec.Value):
 		return fmt.Errorf("%s: version offset %d outside a value of %d bytes", rec.Key, rec.VersionAt, len(rec.Value))
+	case rec.Deleted && !rec.Brief.IsZero():
+		return fmt.Errorf("%s: a deletion with a brief", rec.Key)
+	case rec.Brief.Head < 0 || rec.Brief.Head > len(rec.Value) || rec.Brief.Keys < 0:
+		return fmt.Errorf("%s: a brief with %d keys and a head of %d bytes of %d", rec.Key, rec.Brief.Keys, rec.Brief.Head, len(rec.Value))
 	}
 	return nil
 }
@@ -178,6 +182,7 @@ func normal(rec store.Record) store.Record {
 	if !rec.Time.IsZero() {
 		rec.Time = rec.Time.UTC().Truncate(time.Millisecond)
 	}
+	rec.Brief.Created = time.Unix(rec.Brief.Created.Unix(), 0).UTC()
 	return rec
 }
 
@@ -262,8 +267,8 @@ func (c *committer) take(r *request) {
 		w := &r.writes[i]
 		w.rec.Revision = rev
 		err = errors.Join(err, b.Set(recordKey(w.rec.Key, rev), w.encoded, nil))
-		if w.apart {
-			err = errors.Join(err, b.Set(valueKey(w.rec.Key, rev), w.rec.Value, nil))
+		if w.apart != nil {
+			err = errors.Join(err, b.Set(valueKey(w.rec.Key, rev), w.apart, nil))
 		}
 		c.changes = append(c.changes, change{rec: w.rec, old: c.apply(w.rec)})
 	}
@@ -294,8 +299,8 @@ func (c *committer) apply(rec store.Record) (old *item) {
 		return old
 	}
 	it := &item{rec: rec}
-	if len(rec.Value) > c.s.opts.InlineValueSize {
-		it.large, it.rec.Value = true, nil
+	if longest := c.s.opts.InlineValueSize; len(rec.Value) > longest {
+		it = &item{rec: headOf(rec).alone(longest), large: true}
 	}
 	old, _ = c.view.tree.Set(it)
 	return old

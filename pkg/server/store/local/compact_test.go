@@ -304,7 +304,7 @@ func TestReadsUnderCompaction(t *testing.T) {
 	if p, err := s.momentAfter(view); !errors.Is(err, errOutdated) {
 		t.Errorf("a moment for the old view: %v, %v", p, err)
 	}
-	if _, err := s.record(s.db, old); !errors.Is(err, pebble.ErrNotFound) || !s.superseded(old) {
+	if _, err := s.record(s.db, old, store.Whole); !errors.Is(err, pebble.ErrNotFound) || !s.superseded(old) {
 		t.Errorf("the old version: %v", err)
 	}
 	done := make(chan struct{})

@@ -112,7 +112,65 @@ func TestOpenRefusesANewerFormat(t *testing.T) {
 	ok(t, err)
 	ok(t, s.db.Set(metaFormat, encodeU64(7), nil))
 	ok(t, s.Close())
-	refusesToOpen(t, mem(fs), store.ErrNewerFormat, "open store store", "format 7", "up to 1", "start the newer release")
+	refusesToOpen(t, mem(fs), store.ErrNewerFormat, "open store store", "format 7", "up to 2", "start the newer release")
+}
+
+// What format 1 wrote are records without a brief: their bytes are the same today.
+func TestFormatOneIsReadAndBecomesTheNewest(t *testing.T) {
+	fs := vfs.NewMem()
+	s, err := Open(mem(fs))
+	ok(t, err)
+	long := strings.Repeat("v", 10_000)
+	put(t, s, "k/long", long)
+	put(t, s, "k/short", "v")
+	ok(t, s.db.Set(metaFormat, encodeU64(1), nil))
+	ok(t, s.Close())
+
+	s = open(t, mem(fs))
+	format, err := s.readMeta(s.db, metaFormat)
+	if err != nil || format != formatVersion {
+		t.Errorf("the format is %d, %v", format, err)
+	}
+	for _, part := range []store.Part{store.Whole, store.HeadAlone, store.BriefAlone} {
+		page, err := s.List(t.Context(), store.ListOptions{Prefix: "k/", Part: part})
+		ok(t, err)
+		if len(page.Records) != 2 || string(page.Records[0].Value) != long || string(page.Records[1].Value) != "v" {
+			t.Errorf("part %d: %+v", part, page.Records)
+		}
+	}
+}
+
+// A list of heads reads no row that holds contents, not after a restart either.
+func TestHeadsAreReadWithoutTheContents(t *testing.T) {
+	fs := vfs.NewMem()
+	s, err := Open(mem(fs))
+	ok(t, err)
+	rec := store.Record{Key: "k", Value: []byte(strings.Repeat("v", 10_000)), Brief: store.Brief{Keys: 1, Head: 100}}
+	rev, err := s.Commit(t.Context(), store.Txn{Writes: []store.Record{rec}})
+	ok(t, err)
+	put(t, s, "later", "1")
+	ok(t, s.db.Delete(valueKey("k", rev), nil))
+	lists := func() {
+		t.Helper()
+		for _, at := range []store.Revision{0, rev} {
+			for part, size := range map[store.Part]int{store.HeadAlone: 100, store.BriefAlone: 0} {
+				page, err := s.List(t.Context(), store.ListOptions{Prefix: "k", At: at, Part: part})
+				ok(t, err)
+				if got := page.Records[0]; len(got.Value) != size && at != 0 || len(got.Value) > 100 || got.Brief != rec.Brief {
+					t.Errorf("at %d, part %d: %+v", at, part, got)
+				}
+			}
+		}
+		if _, err := s.List(t.Context(), store.ListOptions{Prefix: "k"}); !errors.Is(err, store.ErrDamaged) {
+			t.Errorf("whole: %v", err)
+		}
+	}
+	lists()
+	ok(t, s.Close())
+	s, err = Open(mem(fs))
+	ok(t, err)
+	defer s.Close()
+	lists()
 }
 
 func TestOpenRefusesAnotherProgramsDatabase(t *testing.T) {

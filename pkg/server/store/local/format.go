@@ -7,18 +7,18 @@ import (
 	"example.com/cmctl/pkg/server/store"
 )
 
-// The on-disk format, version 1. All of it lives in one Pebble database whose
+// The on-disk format, version 2. All of it lives in one Pebble database whose
 // keys begin with a byte that says what the row is. uvarint and varint are
 // those of encoding/binary; u64 is eight bytes, big endian; str is a uvarint
 // length and so many bytes.
 //
-//	'm' "format"           u64: the format version, 1
+//	'm' "format"           u64: the format version, 2
 //	'm' "current"          u64: the revision of the newest commit
 //	'm' "compacted"        u64: states before it are given up
 //	'r' key 0x00 u64(^rev) a record, see record.go; 0x00 is never part of a key, and
 //	                       the inverted revision puts the newest version first
-//	'd' key 0x00 u64(^rev) the value of that record, if it is a long one: nothing
-//	                       but its bytes
+//	'd' key 0x00 u64(^rev) the value of that record, if it is a long one, but for the
+//	                       head that is in the record: nothing but its bytes
 //	'v' u64(rev)           the keys that the commit rev wrote: a uvarint count,
 //	                       then a str each, in the order of the Txn
 //
@@ -27,8 +27,11 @@ import (
 // 'v' rows up to it, each together with the records and values that it gives up;
 // 'v' rows at or below "compacted" are therefore the work that an interrupted
 // compaction left to do.
+//
+// Version 1 had no briefs in its records, and so no heads. Otherwise it is the same:
+// its rows are read as they are, and opening a store of it makes it one of version 2.
 const (
-	formatVersion = 1
+	formatVersion = 2
 
 	rowMeta     = 'm'
 	rowRecord   = 'r'

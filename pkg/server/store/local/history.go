@@ -165,7 +165,7 @@ func (p *past) fillPage(ctx context.Context, it *pebble.Iterator, o store.ListOp
 		case o.Limit > 0 && len(page.Records) == o.Limit:
 			page.Remaining++
 		default:
-			rec, err := complete(p, h)
+			rec, err := part(p, h, o.Part)
 			if err != nil {
 				return err
 			}

@@ -13,8 +13,14 @@ import (
 // new item.
 type item struct {
 	rec store.Record
-	// large means that rec.Value is left out and is to be read from Pebble.
+	// large means that rec.Value is to be read from Pebble. Of it there is the head
+	// at most, if that is small enough.
 	large bool
+}
+
+// lacks tells that more must be read of it than is here.
+func (it *item) lacks(p store.Part) bool {
+	return it.large && (!p.Suffices(it.rec.Brief) || p == store.HeadAlone && it.rec.Value == nil)
 }
 
 type tree = btree.BTreeG[*item]

@@ -18,9 +18,17 @@ func (s *Store) load() (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	if format > formatVersion {
-		return nil, fmt.Errorf("%w: it has format %d, this release reads up to %d; start the newer release again, or restore a backup made by this one",
+	switch {
+	case format < formatVersion:
+		// Its rows are those of this format. A release that knows the older one alone
+		// must not meet the rows that are written from here on.
+		err = s.db.Set(metaFormat, encodeU64(formatVersion), pebble.Sync)
+	case format > formatVersion:
+		err = fmt.Errorf("%w: it has format %d, this release reads up to %d; start the newer release again, or restore a backup made by this one",
 			store.ErrNewerFormat, format, formatVersion)
+	}
+	if err != nil {
+		return nil, err
 	}
 	current, err := s.readMeta(s.db, metaCurrent)
 	if err != nil {
@@ -97,11 +105,11 @@ func (s *Store) loadTree(current store.Revision) (*tree, error) {
 	return t, errors.Join(it.Error(), it.Close())
 }
 
-// loadItem is the index entry of a live version, with its value if that is small
-// enough to be held.
+// loadItem is the index entry of a live version, with its value, or the head of
+// it, if that is small enough to be held.
 func (s *Store) loadItem(h head) (*item, error) {
 	if h.size > s.opts.InlineValueSize {
-		return &item{rec: h.Record, large: true}, nil
+		return &item{rec: h.alone(s.opts.InlineValueSize), large: true}, nil
 	}
 	rec, err := complete(s.db, h)
 	return &item{rec: rec}, err

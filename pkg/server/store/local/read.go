@@ -43,7 +43,7 @@ func (s *Store) getNow(key store.Key) (store.Record, error) {
 		if it == nil {
 			return store.Record{}, store.ErrNotFound
 		}
-		rec, err := s.record(s.db, it)
+		rec, err := s.record(s.db, it, store.Whole)
 		if errors.Is(err, pebble.ErrNotFound) && s.superseded(it) {
 			continue
 		}
@@ -55,12 +55,12 @@ func (s *Store) getNow(key store.Key) (store.Record, error) {
 // Only then can a compaction that ran in between have taken its version away.
 func (s *Store) superseded(it *item) bool { return lookup(s.view.Load().tree, it.rec.Key) != it }
 
-// record is the whole record of an item, with its value.
-func (s *Store) record(r reader, it *item) (store.Record, error) {
-	if !it.large {
+// record is the record of an item, with as much of its value as is needed.
+func (s *Store) record(r reader, it *item, p store.Part) (store.Record, error) {
+	if !it.lacks(p) {
 		return it.rec, nil
 	}
-	return readVersion(r, it.rec.Key, it.rec.Revision)
+	return readVersion(r, it.rec.Key, it.rec.Revision, p)
 }
 
 // List returns the live records of one state. See store.Store.
@@ -90,14 +90,14 @@ func (s *Store) List(ctx context.Context, o store.ListOptions) (store.Page, erro
 func (s *Store) listView(ctx context.Context, v *view, o store.ListOptions) (store.Page, error) {
 	items, remaining := v.scan(o.Prefix, o.After, o.Limit)
 	page := store.Page{Revision: v.current, Remaining: remaining, Records: make([]store.Record, len(items))}
-	var large []int
+	var lacking []int
 	for i, it := range items {
 		page.Records[i] = it.rec
-		if it.large {
-			large = append(large, i)
+		if it.lacks(o.Part) {
+			lacking = append(lacking, i)
 		}
 	}
-	if err := s.readLarge(ctx, v, items, large, page.Records); err != nil {
+	if err := s.readLacking(ctx, v, items, lacking, page.Records, o.Part); err != nil {
 		return store.Page{}, err
 	}
 	if remaining > 0 {
@@ -106,9 +106,9 @@ func (s *Store) listView(ctx context.Context, v *view, o store.ListOptions) (sto
 	return page, nil
 }
 
-// readLarge completes the records whose values are not in the view.
-func (s *Store) readLarge(ctx context.Context, v *view, items []*item, large []int, records []store.Record) error {
-	if len(large) == 0 {
+// readLacking reads the records of which more is needed than is in the view.
+func (s *Store) readLacking(ctx context.Context, v *view, items []*item, lacking []int, records []store.Record, part store.Part) error {
+	if len(lacking) == 0 {
 		return nil
 	}
 	p, err := s.moment()
@@ -119,11 +119,11 @@ func (s *Store) readLarge(ctx context.Context, v *view, items []*item, large []i
 	if p.compacted > v.current {
 		return store.ErrCompacted
 	}
-	for _, i := range large {
+	for _, i := range lacking {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if records[i], err = s.record(p, items[i]); err != nil {
+		if records[i], err = s.record(p, items[i], part); err != nil {
 			return err
 		}
 	}

@@ -23,6 +23,10 @@ func sampleRecords() []store.Record {
 			Meta: store.Meta{Verb: "update", Manager: "m", User: "u", WriteID: "w", Time: time.UnixMilli(-5).UTC()}},
 		{Key: "gone", Deleted: true, UID: "u-1", Meta: store.Meta{Verb: "delete", Time: time.UnixMilli(1 << 42).UTC()}},
 		{Key: "big", Value: bytes.Repeat([]byte("x"), 70_000), VersionAt: 70_000},
+		{Key: "brief", Value: []byte(strings.Repeat("head", 10) + strings.Repeat("contents", 1000)), VersionAt: 4,
+			Brief: store.Brief{Created: time.Unix(1<<31, 0).UTC(), Keys: 300, Head: 40}},
+		{Key: "nothing but a head", Value: []byte("head"), Brief: store.Brief{Head: 4}},
+		{Key: "no head", Value: []byte("contents"), Brief: store.Brief{Created: time.Unix(-1, 0).UTC()}},
 	}
 }
 
@@ -40,8 +44,8 @@ func (r rowsOf) Get(row []byte) ([]byte, io.Closer, error) {
 func encodeRows(rec *store.Record, rev store.Revision, apartAbove int) rowsOf {
 	row, apart := encodeRecord(rec, apartAbove)
 	rows := rowsOf{string(recordKey(rec.Key, rev)): row}
-	if apart {
-		rows[string(valueKey(rec.Key, rev))] = bytes.Clone(rec.Value)
+	if apart != nil {
+		rows[string(valueKey(rec.Key, rev))] = bytes.Clone(apart)
 	}
 	return rows
 }
@@ -53,7 +57,7 @@ func TestRecordsComeBackFromTheirBytes(t *testing.T) {
 			if apart := len(rows) == 2; apart != (len(want.Value) > apartAbove) {
 				t.Errorf("%s: a value of %d bytes in a row of its own: %t", want.Key, len(want.Value), apart)
 			}
-			got, err := readVersion(rows, want.Key, 7)
+			got, err := readVersion(rows, want.Key, 7, store.Whole)
 			ok(t, err)
 			h, err := decodeHead(want.Key, 7, rows[string(recordKey(want.Key, 7))])
 			ok(t, err)
@@ -77,27 +81,28 @@ func TestRecordsComeBackFromTheirBytes(t *testing.T) {
 
 func TestEveryDamagedByteIsSeen(t *testing.T) {
 	rec := sampleRecords()[2]
+	rec.Brief = store.Brief{Created: time.Unix(1e9, 0).UTC(), Keys: 1, Head: 10}
 	for _, apartAbove := range []int{0, defaultApartAbove} {
 		for name, data := range encodeRows(&rec, 42, apartAbove) {
 			for i := range data {
 				for _, bit := range []byte{1, 0x80} {
 					rows := encodeRows(&rec, 42, apartAbove)
 					rows[name][i] ^= bit
-					_, err := readVersion(rows, rec.Key, 42)
+					_, err := readVersion(rows, rec.Key, 42, store.Whole)
 					if !errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), "configmaps/a/b at revision 42") {
 						t.Fatalf("byte %d: %v", i, err)
 					}
 				}
 				rows := encodeRows(&rec, 42, apartAbove)
 				rows[name] = data[:i]
-				if _, err := readVersion(rows, rec.Key, 42); !errors.Is(err, store.ErrDamaged) {
+				if _, err := readVersion(rows, rec.Key, 42, store.Whole); !errors.Is(err, store.ErrDamaged) {
 					t.Fatalf("cut at %d: %v", i, err)
 				}
 			}
 			if name[0] == rowValue {
 				rows := encodeRows(&rec, 42, apartAbove)
 				delete(rows, name)
-				if _, err := readVersion(rows, rec.Key, 42); !errors.Is(err, store.ErrDamaged) {
+				if _, err := readVersion(rows, rec.Key, 42, store.Whole); !errors.Is(err, store.ErrDamaged) {
 					t.Errorf("without its value: %v", err)
 				}
 			} else if _, err := decodeHead("another/key", 42, data); !errors.Is(err, store.ErrDamaged) {
@@ -130,11 +135,11 @@ func FuzzDecodeRecord(f *testing.F) {
 		if h.apart { // only its writer had the value
 			return
 		}
-		rec, err := h.with(h.inline)
+		rec, err := complete(rowsOf{}, h)
 		ok(t, err)
 		row, _ := encodeRecord(&rec, len(rec.Value))
 		again, err := decodeHead(key, 1, row)
-		if err != nil || !reflect.DeepEqual(again.Record, h.Record) || !bytes.Equal(again.inline, h.inline) {
+		if err != nil || !reflect.DeepEqual(again.Record, h.Record) || !bytes.Equal(again.here, h.here) {
 			t.Fatalf("decoded %+v, then %+v, %v", h, again, err)
 		}
 	})

@@ -118,6 +118,7 @@ func comesBack(h *harness) {
 			VersionAt: size / 2,
 			Labels:    map[string]string{"app": "web", "empty": ""},
 			UID:       "0b0d4a5e-6d1f-4f6e-9f9a-2f6d8a3c1e10",
+			Brief:     store.Brief{Created: time.Date(2024, 2, 29, 12, 0, 0, 999, time.FixedZone("", 3600)), Keys: 3, Head: size / 3},
 			Meta: store.Meta{
 				Verb: "patch", Manager: "cmctl-patch", User: "jane", WriteID: "w-1",
 				Time: time.Date(2024, 2, 29, 12, 30, 1, 234_567_890, time.FixedZone("", 3600)),
@@ -125,6 +126,7 @@ func comesBack(h *harness) {
 		}
 		want.Revision = h.commit(store.Txn{Writes: []store.Record{want}})
 		want.Time = time.Date(2024, 2, 29, 11, 30, 1, 234_000_000, time.UTC)
+		want.Brief.Created = time.Date(2024, 2, 29, 11, 0, 0, 0, time.UTC)
 		now, err := h.Get(h.ctx, want.Key, 0)
 		h.ok(err)
 		then, err := h.Get(h.ctx, want.Key, want.Revision)
@@ -159,6 +161,7 @@ func sameRecord(h *harness, got, want store.Record) {
 		equal(h, "label "+name, got.Labels[name], value)
 	}
 	equal(h, "uid", got.UID, want.UID)
+	equal(h, "brief", got.Brief, want.Brief)
 	equal(h, "meta", got.Meta, want.Meta)
 }
 
@@ -167,6 +170,12 @@ func refusesNonsense(h *harness) {
 	offset.VersionAt = 2
 	negative := record("a", "1")
 	negative.VersionAt = -1
+	longHead := record("a", "1")
+	longHead.Brief.Head = 2
+	noKeys := record("a", "1")
+	noKeys.Brief.Keys = -1
+	goneWithBrief := tombstone("a")
+	goneWithBrief.Brief.Keys = 1
 	for name, txn := range map[string]store.Txn{
 		"no writes":            {},
 		"only a guard":         {Guards: []store.Guard{absent("a")}},
@@ -177,6 +186,9 @@ func refusesNonsense(h *harness) {
 		"offset outside":       {Writes: []store.Record{offset}},
 		"offset below 0":       {Writes: []store.Record{negative}},
 		"value of a tombstone": {Writes: []store.Record{{Key: "a", Deleted: true, Value: []byte("1")}}},
+		"head outside":         {Writes: []store.Record{longHead}},
+		"keys below 0":         {Writes: []store.Record{noKeys}},
+		"brief of a tombstone": {Writes: []store.Record{goneWithBrief}},
 		"guard of no key":      {Guards: []store.Guard{{}}, Writes: []store.Record{record("a", "1")}},
 		"guard below 0":        {Guards: []store.Guard{at("a", -1)}, Writes: []store.Record{record("a", "1")}},
 	} {

@@ -1,9 +1,11 @@
 package storetest
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"example.com/cmctl/pkg/server/store"
 )
@@ -122,6 +124,7 @@ var readClaims = []claim{
 		h.reads("b", 0, big)
 		h.reads("a", old, big)
 	}},
+	{"a list of parts has what is needed of each record", listsParts},
 	{"an ended context ends a read", func(h *harness) {
 		rev := h.put("a", "1")
 		h.put("a", "2")
@@ -136,6 +139,70 @@ var readClaims = []claim{
 		_, err = h.Version(ctx, "a", rev)
 		h.is(err, context.Canceled)
 	}},
+}
+
+// listsParts lists now, in an old state, and page by page, records of all lengths,
+// with a brief and without. A value may be left out up to what was asked for, and
+// never be another.
+func listsParts(h *harness) {
+	var txn store.Txn
+	for _, size := range []int{0, 10, 3000, 5000, 100_000} {
+		for name, b := range map[string]store.Brief{
+			"none":     {},
+			"headless": {Created: time.Unix(1e9, 0).UTC(), Keys: 4},
+			"headed":   {Created: time.Unix(1e9, 0).UTC(), Keys: 4, Head: size / 2},
+			"all-head": {Head: size},
+		} {
+			txn.Writes = append(txn.Writes, store.Record{Key: store.Key(fmt.Sprintf("k/%s-%d", name, size)),
+				Value: []byte(strings.Repeat("h", b.Head) + strings.Repeat("v", size-b.Head)), Brief: b, UID: name})
+		}
+	}
+	old := h.commit(txn)
+	for _, at := range []store.Revision{0, old} {
+		for _, part := range []store.Part{store.Whole, store.HeadAlone, store.BriefAlone} {
+			for _, limit := range []int{0, 7} {
+				h.listsPart(store.ListOptions{Prefix: "k/", At: at, Part: part, Limit: limit})
+			}
+		}
+		h.put("k/later", "1")
+		h.remove("k/later")
+	}
+}
+
+func (h *harness) listsPart(o store.ListOptions) {
+	h.Helper()
+	whole := h.wholeList(store.ListOptions{Prefix: o.Prefix, At: o.At})
+	got := h.wholeList(o)
+	equal(h, "records", len(got), len(whole))
+	for i, want := range whole {
+		rec := got[i]
+		least := len(want.Value)
+		switch {
+		case o.Part == store.HeadAlone && want.Brief.Head > 0:
+			least = want.Brief.Head
+		case o.Part == store.BriefAlone && !want.Brief.IsZero():
+			least = 0
+		}
+		if len(rec.Value) < least || !bytes.HasPrefix(want.Value, rec.Value) {
+			h.Fatalf("part %d of %s: %d bytes, want at least %d of %d", o.Part, want.Key, len(rec.Value), least, len(want.Value))
+		}
+		rec.Value = want.Value
+		sameRecord(h, rec, want)
+	}
+}
+
+// wholeList reads all pages.
+func (h *harness) wholeList(o store.ListOptions) (all []store.Record) {
+	h.Helper()
+	for {
+		page, err := h.List(h.ctx, o)
+		h.ok(err)
+		all = append(all, page.Records...)
+		if page.Remaining == 0 {
+			return all
+		}
+		o.At, o.After = page.Revision, all[len(all)-1].Key
+	}
 }
 
 // pagesAreOneState moves one unit at a time between accounts while it pages: any
