@@ -43,7 +43,7 @@ func (s *Server) deleteCollection(r *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	found, err := s.find(r, o)
+	found, err := s.find(r, o, store.Whole)
 	if err != nil {
 		return answer{}, err
 	}

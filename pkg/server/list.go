@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"example.com/cmctl/pkg/server/render"
 	"example.com/cmctl/pkg/server/store"
 	"example.com/cmctl/pkg/types"
 )
@@ -21,16 +22,28 @@ func (s *Server) list(r *request) (answer, error) {
 	if o.Watch {
 		return s.follow(r, o)
 	}
-	found, err := s.find(r, o)
+	found, err := s.find(r, o, partFor(r.form, r.resource))
 	if err != nil {
 		return answer{}, err
 	}
 	return found.answer(), nil
 }
 
+// partFor is how much of the records is needed for a list in this form.
+func partFor(f render.Form, res *types.Resource) store.Part {
+	switch {
+	case f.ShowsContents(), res == types.Namespaces: // small, and selected and shown by their status
+		return store.Whole
+	case f.ShowsMetadata():
+		return store.HeadAlone
+	}
+	return store.BriefAlone
+}
+
 // listing is what a list was asked for.
 type listing struct {
 	selection
+	part  store.Part
 	limit int
 	at    store.Revision // 0: now
 	after store.Key      // where a page goes on
@@ -46,12 +59,13 @@ type found struct {
 	remaining int    // -1: not told
 }
 
-// find reads what a request asks for.
-func (s *Server) find(r *request, o *internalversion.ListOptions) (found, error) {
+// find reads what a request asks for, and as much of each object as is needed.
+func (s *Server) find(r *request, o *internalversion.ListOptions, part store.Part) (found, error) {
 	l, err := s.listing(r, o)
 	if err != nil {
 		return found{}, err
 	}
+	l.part = part
 	f, err := s.scan(r.context(), l)
 	switch {
 	case errors.Is(err, store.ErrCompacted) && l.paged:
@@ -66,7 +80,7 @@ func (s *Server) find(r *request, o *internalversion.ListOptions) (found, error)
 
 // scan reads the store page by page, all in one state, until enough matches.
 func (s *Server) scan(ctx context.Context, l listing) (found, error) {
-	o := store.ListOptions{Prefix: l.scope(), After: l.after, At: l.at, Limit: l.chunk()}
+	o := store.ListOptions{Prefix: l.scope(), After: l.after, At: l.at, Limit: l.chunk(), Part: l.part}
 	f := found{resource: l.resource, remaining: -1}
 	for {
 		page, err := s.store.List(ctx, o)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"example.com/cmctl/pkg/server/render"
 	"example.com/cmctl/pkg/server/store"
 	"example.com/cmctl/pkg/types"
 )
@@ -136,7 +137,23 @@ func moved(err error, key store.Key) (current store.Revision, ok bool) {
 
 // recordOf is the record that keeps an object.
 func recordOf(key store.Key, o types.Object, e types.Encoded, meta store.Meta) store.Record {
-	return store.Record{Key: key, Value: e.Value, VersionAt: e.VersionAt, Labels: o.GetLabels(), UID: string(o.GetUID()), Meta: meta}
+	return store.Record{Key: key, Value: e.Value, VersionAt: e.VersionAt, Labels: o.GetLabels(), UID: string(o.GetUID()),
+		Brief: briefOf(o, e), Meta: meta}
+}
+
+// maxHead is how long metadata may be to be kept at hand for lists, in bytes.
+const maxHead = 4 << 10
+
+// briefOf is what lists show of an object that leave out what it holds.
+func briefOf(o types.Object, e types.Encoded) store.Brief {
+	b := store.Brief{Created: o.GetCreationTimestamp().Time}
+	if m, ok := o.(*types.ConfigMap); ok {
+		b.Keys = len(m.Data) + len(m.BinaryData)
+	}
+	if head := render.HeadLength(e.Value); head <= maxHead {
+		b.Head = head
+	}
+	return b
 }
 
 // dedupOwners drops repeated owner references, with Kubernetes' warning.

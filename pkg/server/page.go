@@ -56,6 +56,16 @@ func (s *Server) pageExpired(l listing) error {
 	return err
 }
 
+// rowOf is what a table shows of a record, where the record tells so without its
+// value.
+func rowOf(res *types.Resource, rec store.Record) render.Row {
+	if rec.Brief.IsZero() {
+		return render.Row{}
+	}
+	_, name := splitKey(res, rec.Key)
+	return render.Row{Name: name, Keys: rec.Brief.Keys, Created: rec.Brief.Created}
+}
+
 // answer is the list.
 func (f found) answer() answer {
 	list := render.List{
@@ -66,7 +76,7 @@ func (f found) answer() answer {
 		Items:     make([]render.Item, len(f.records)),
 	}
 	for i, rec := range f.records {
-		list.Items[i] = render.Item{Encoded: encoded(f.resource, rec), Version: rec.Revision.String()}
+		list.Items[i] = render.Item{Encoded: encoded(f.resource, rec), Version: rec.Revision.String(), Row: rowOf(f.resource, rec)}
 	}
 	return answer{body: func(r *render.Renderer, form render.Form) ([]byte, error) { return r.List(form, list) }}
 }

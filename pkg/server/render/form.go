@@ -217,6 +217,13 @@ func (f Form) checkInclude() error {
 		"must be 'Metadata', 'Object', 'None', or empty", f.include))
 }
 
+// ShowsContents tells whether this form shows more of objects than their metadata
+// and what the cells of a table say.
+func (f Form) ShowsContents() bool { return f.as == "" || f.include == metav1.IncludeObject }
+
+// ShowsMetadata tells whether this form shows the metadata of objects.
+func (f Form) ShowsMetadata() bool { return f.include != metav1.IncludeNone }
+
 // kind is the type of a single object in this form.
 func (f Form) kind(r *types.Resource) metav1.TypeMeta {
 	if f.as == "" {

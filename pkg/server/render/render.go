@@ -25,10 +25,21 @@ func New(cacheBytes int, now func() time.Time) *Renderer {
 	return &Renderer{cache: newCache(cacheBytes), now: now}
 }
 
-// Item is one object as a store keeps it.
+// Item is one object as a store keeps it. What a form doesn't show may be left out:
+// the Value ends after the metadata, or is nil where not even these are shown; then
+// the Row must be given.
 type Item struct {
 	Encoded types.Encoded
 	Version string // empty: it was never stored
+	Row     Row
+}
+
+// Row is what a table shows of an object without reading it. It is unknown where
+// Name is empty.
+type Row struct {
+	Name    string
+	Keys    int // of a ConfigMap's data
+	Created time.Time
 }
 
 // List is what a list answers.
@@ -151,7 +162,7 @@ func (f Form) appendPartial(dst []byte, item Item) []byte {
 	// brace becomes the comma after the type.
 	comma := len(dst)
 	head := item.Encoded
-	head.Value = head.Value[:len(`{"metadata":`)+len(member(head.Value, "metadata"))]
+	head.Value = head.Value[:HeadLength(head.Value)]
 	dst = head.AppendItem(dst, item.Version)
 	dst[comma] = ','
 	return append(dst, '}')
@@ -217,8 +228,11 @@ func (f Form) listKind(r *types.Resource) metav1.TypeMeta {
 
 // jsonSize is about how much an item takes in JSON.
 func (f Form) jsonSize(item Item) int {
-	if f.as == "" || f.include == metav1.IncludeObject {
+	switch {
+	case f.ShowsContents():
 		return item.Encoded.Size()
+	case f.ShowsMetadata():
+		return 1 << 10 // metadata, which may be more; its end is not known yet
 	}
-	return 1 << 10 // metadata, which may be more; its end is not known yet
+	return 64 + len(item.Row.Name)
 }

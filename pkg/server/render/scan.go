@@ -43,6 +43,18 @@ func member(object []byte, name string) []byte {
 	return nil
 }
 
+// HeadLength is the length of the beginning of an encoded object that ends with its
+// metadata, which come first; 0 if there are none.
+func HeadLength(value []byte) int {
+	for name, meta := range members(value) {
+		if string(name) != `"metadata"` {
+			break
+		}
+		return len(`{"metadata":`) + len(meta)
+	}
+	return 0
+}
+
 // count is how many members an object has.
 func count(object []byte) int {
 	n := 0

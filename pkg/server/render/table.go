@@ -1,8 +1,10 @@
 package render
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,21 +17,20 @@ import (
 type table struct {
 	columns json.RawMessage // their definitions
 	// cell appends the one cell that only this resource has.
-	cell func(dst, object []byte) []byte
+	cell func(dst []byte, item Item) []byte
 }
 
 var tables = map[*types.Resource]table{
 	types.ConfigMaps: {
 		columns: columns(metav1.TableColumnDefinition{Name: "Data", Type: "string", Description: corev1.ConfigMap{}.SwaggerDoc()["data"]}),
-		cell: func(dst, object []byte) []byte {
-			keys := count(member(object, "data")) + count(member(object, "binaryData"))
-			return strconv.AppendInt(dst, int64(keys), 10)
+		cell: func(dst []byte, item Item) []byte {
+			return strconv.AppendInt(dst, int64(item.Row.Keys), 10)
 		},
 	},
 	types.Namespaces: {
 		columns: columns(metav1.TableColumnDefinition{Name: "Status", Type: "string", Description: "The status of the namespace"}),
-		cell: func(dst, object []byte) []byte {
-			return appendText(dst, member(member(object, "status"), "phase"))
+		cell: func(dst []byte, item Item) []byte {
+			return appendText(dst, member(member(item.Encoded.Value, "status"), "phase"))
 		},
 	},
 }
@@ -69,14 +70,15 @@ func (r *Renderer) appendTable(dst []byte, f Form, columns json.RawMessage, l Li
 }
 
 func (r *Renderer) appendRow(dst []byte, f Form, item Item) []byte {
-	object := item.Encoded.Value
-	meta := member(object, "metadata")
-	dst = append(dst, `{"cells":[`...)
-	dst = appendText(dst, member(meta, "name"))
-	dst = append(dst, ',')
-	dst = tables[item.Encoded.Resource].cell(dst, object)
+	if item.Row.Name == "" {
+		item.Row = readRow(item.Encoded.Value)
+	}
+	dst = append(dst, `{"cells":["`...)
+	dst = append(dst, item.Row.Name...) // as a name it has nothing to escape
+	dst = append(dst, '"', ',')
+	dst = tables[item.Encoded.Resource].cell(dst, item)
 	dst = append(dst, `,"`...)
-	dst = append(dst, r.age(member(meta, "creationTimestamp"))...)
+	dst = append(dst, r.age(item.Row.Created)...)
 	dst = append(dst, `"],"object":`...)
 	switch f.include {
 	case metav1.IncludeNone:
@@ -89,6 +91,17 @@ func (r *Renderer) appendRow(dst []byte, f Form, item Item) []byte {
 	return append(dst, '}')
 }
 
+// readRow reads an object.
+func readRow(object []byte) Row {
+	meta := member(object, "metadata")
+	row := Row{Name: string(bytes.Trim(member(meta, "name"), `"`)), Keys: count(member(object, "data")) + count(member(object, "binaryData"))}
+	var created metav1.Time
+	if json.Unmarshal(member(meta, "creationTimestamp"), &created) == nil { // else it is unknown
+		row.Created = created.Time
+	}
+	return row
+}
+
 // appendText appends a string that is JSON already; one that is absent is empty.
 func appendText(dst, text []byte) []byte {
 	if text == nil {
@@ -97,11 +110,10 @@ func appendText(dst, text []byte) []byte {
 	return append(dst, text...)
 }
 
-// age says how long ago a JSON timestamp was, as Kubernetes shows it to people.
-func (r *Renderer) age(created []byte) string {
-	var t metav1.Time
-	if created == nil || json.Unmarshal(created, &t) != nil || t.IsZero() {
+// age says how long ago something was made, as Kubernetes shows it to people.
+func (r *Renderer) age(created time.Time) string {
+	if created.IsZero() {
 		return `<unknown>`
 	}
-	return duration.HumanDuration(r.now().Sub(t.Time))
+	return duration.HumanDuration(r.now().Sub(created))
 }

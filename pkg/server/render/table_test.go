@@ -34,11 +34,11 @@ func TestAgesAreShownAsPeopleSayThem(t *testing.T) {
 		{`"soon"`, time.Minute, "<unknown>"},
 	} {
 		r := New(0, func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).Add(c.after) })
-		var raw []byte
+		object := `{"metadata":{}}`
 		if c.created != "" {
-			raw = []byte(c.created)
+			object = `{"metadata":{"creationTimestamp":` + c.created + `}}`
 		}
-		if got := r.age(raw); got != c.want {
+		if got := r.age(readRow([]byte(object)).Created); got != c.want {
 			t.Errorf("created %s, %v later: got %q, want %q", c.created, c.after, got, c.want)
 		}
 	}

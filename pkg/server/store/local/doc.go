@@ -17,6 +17,9 @@
 // the past use Pebble, and never look beyond the published revision, because
 // Pebble shows a batch to its readers before it is durable.
 //
+// What lists show that leave out contents is in the published state, however long
+// the values are: each record's brief, and its head unless that is long itself.
+//
 // # When the disk fails
 //
 // Pebble v2 treats an error on its write-ahead log or manifest as the end of the
