@@ -2,18 +2,15 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"example.com/cmctl/pkg/types"
 )
-
-// metadataOnly asks for a list without what its objects hold. A server that
-// doesn't know how sends all of them.
-const metadataOnly = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 
 // namesPage is how many names are asked for at once. The server may have to read
 // all of an object to tell its name.
@@ -38,9 +35,9 @@ func (c *Client) Namespaces(ctx context.Context, limit int) ([]string, error) {
 // names reads page by page.
 func (c *Client) names(ctx context.Context, k call, limit int) ([]string, error) {
 	var names []string
-	k.accept = metadataOnly
+	k.accept = tableOf
 	for token := ""; ; {
-		k.query = url.Values{"limit": {strconv.Itoa(min(limit-len(names), namesPage))}}
+		k.query = url.Values{"includeObject": {string(metav1.IncludeNone)}, "limit": {strconv.Itoa(min(limit-len(names), namesPage))}}
 		if token != "" {
 			k.query.Set("continue", token)
 		}
@@ -48,19 +45,35 @@ func (c *Client) names(ctx context.Context, k call, limit int) ([]string, error)
 		if err != nil {
 			return names, err
 		}
-		var page struct {
-			Kind     string
-			Metadata struct{ Continue string }
-			Items    []struct{ Metadata struct{ Name string } }
-		}
-		if json.Unmarshal(a.body, &page) != nil || !strings.HasSuffix(page.Kind, "List") || token != "" && page.Metadata.Continue == token {
+		page, err := types.ParseDocument(a.body)
+		if err != nil {
 			return names, c.notTheObject(k, a)
 		}
-		for _, item := range page.Items {
-			names = append(names, item.Metadata.Name)
+		found, ok := namesIn(page)
+		if !ok || token != "" && continueToken(page) == token {
+			return names, c.notTheObject(k, a)
 		}
-		if token = page.Metadata.Continue; token == "" || len(names) >= limit {
+		names = append(names, found...)
+		if token = continueToken(page); token == "" || len(names) >= limit {
 			return names, nil
 		}
 	}
+}
+
+// namesIn are the names of the objects of a page: a Table, or a list from a server
+// that has none.
+func namesIn(page types.Document) (names []string, ok bool) {
+	if page.Kind() == "Table" {
+		rows, ok := tableRows(page)
+		for _, r := range rows {
+			names = append(names, r.Name)
+		}
+		return names, ok
+	}
+	items, isList := page["items"].([]any)
+	for _, item := range items {
+		object, _ := item.(map[string]any)
+		names = append(names, types.Document(object).Name())
+	}
+	return names, strings.HasSuffix(page.Kind(), "List") && (isList || page["items"] == nil)
 }

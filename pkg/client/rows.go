@@ -60,9 +60,20 @@ func (m *ConfigMaps) rows(page types.Document) (rows []Row, ok bool) {
 		}
 		return rows, ok
 	}
-	columns := tableColumns(page)
-	raw, isList := page["rows"].([]any)
-	if _, named := columns["Name"]; !named || !isList && page["rows"] != nil {
+	rows, ok = tableRows(page)
+	if m.namespace != "" {
+		for i := range rows {
+			rows[i].Namespace = m.namespace
+		}
+	}
+	return rows, ok
+}
+
+// tableRows takes a Table apart.
+func tableRows(table types.Document) (rows []Row, ok bool) {
+	columns := tableColumns(table)
+	raw, isList := table["rows"].([]any)
+	if _, named := columns["Name"]; !named || !isList && table["rows"] != nil {
 		return nil, false
 	}
 	for _, r := range raw {
@@ -70,9 +81,6 @@ func (m *ConfigMaps) rows(page types.Document) (rows []Row, ok bool) {
 		row, ok := tableRow(fields, columns)
 		if !ok {
 			return nil, false
-		}
-		if m.namespace != "" {
-			row.Namespace = m.namespace
 		}
 		rows = append(rows, row)
 	}
