@@ -310,13 +310,25 @@ func isMerge(n *yamlv3.Node) bool {
 	return n.Kind == yamlv3.ScalarNode && n.Value == "<<" && (n.Style == 0 || n.ShortTag() == "!!merge")
 }
 
-// resolvable are the plain scalars that could be something else than strings.
-var resolvable = regexp.MustCompile(`^[-+.~0-9yYnNtTfFoO][-+.0-9A-Za-z_]*$`)
+// resolvable tells of a plain scalar whether it could be something else than a
+// string: a number, or a word such as yes, the longest of which is false.
+func resolvable(value string) bool {
+	switch {
+	case value == "":
+		return false
+	case strings.IndexByte("yYnNtTfFoO", value[0]) >= 0:
+		return len(value) <= len("false")
+	}
+	return strings.IndexByte("-+.~0123456789", value[0]) >= 0 && strings.Trim(value, numeric) == ""
+}
+
+// numeric are the characters of numbers, in any base and notation.
+const numeric = "-+.~_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 // plainString tells whether Kubernetes takes an unquoted scalar for a string, by
 // asking the library that it uses.
 func plainString(value string) bool {
-	if !resolvable.MatchString(value) {
+	if !resolvable(value) {
 		return true
 	}
 	// Inside brackets, a marker such as --- is not one.
