@@ -163,7 +163,7 @@ func (s *Server) prepareNamespaces(ctx context.Context) error {
 // usedNamespaces are those that hold ConfigMaps. It reads one object of each.
 func (s *Server) usedNamespaces(ctx context.Context) ([]string, error) {
 	var used []string
-	o := store.ListOptions{Prefix: prefixOf(types.ConfigMaps, ""), Limit: 1}
+	o := store.ListOptions{Prefix: prefixOf(types.ConfigMaps, ""), Limit: 1, Part: store.BriefAlone}
 	for {
 		page, err := s.store.List(ctx, o)
 		if err != nil {

@@ -187,7 +187,7 @@ func (p *reaper) deleteAll(ctx context.Context, namespace string, within store.G
 		meta:   store.Meta{Verb: "delete", Manager: ownManager, Time: p.server.now()},
 		guards: []store.Guard{within},
 	}
-	o := store.ListOptions{Prefix: prefixOf(types.ConfigMaps, namespace), Limit: 500}
+	o := store.ListOptions{Prefix: prefixOf(types.ConfigMaps, namespace), Limit: 500, Part: store.BriefAlone}
 	for {
 		page, err := p.server.store.List(ctx, o)
 		if err != nil {
@@ -209,7 +209,7 @@ func (p *reaper) deleteAll(ctx context.Context, namespace string, within store.G
 // remove deletes the namespace itself if nothing is left in it and nobody's
 // finalizer holds it.
 func (p *reaper) remove(ctx context.Context, name string, rec store.Record, old types.Object) (gone bool, err error) {
-	left, err := p.server.store.List(ctx, store.ListOptions{Prefix: prefixOf(types.ConfigMaps, name), Limit: 1})
+	left, err := p.server.store.List(ctx, store.ListOptions{Prefix: prefixOf(types.ConfigMaps, name), Limit: 1, Part: store.BriefAlone})
 	if err != nil || len(left.Records) > 0 {
 		return false, err
 	}
