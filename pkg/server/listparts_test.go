@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"example.com/cmctl/pkg/server/store"
 )
@@ -124,4 +125,28 @@ func decodedJSON(t *testing.T, text string) (object map[string]any) {
 		t.Fatal(err)
 	}
 	return object
+}
+
+// Metadata that are long themselves are not kept at hand.
+func TestTheHeadOfARecordIsShort(t *testing.T) {
+	a := start(t)
+	for _, c := range []struct {
+		note int
+		kept bool
+	}{{10, true}, {3 << 10, true}, {4 << 10, false}, {100 << 10, false}} {
+		name := fmt.Sprint("n", c.note)
+		a.must(201, "POST", collection, fmt.Sprintf(`{"metadata":{"name":%q,"annotations":{"note":%q}},"data":{"a":"","b":""}}`, name, strings.Repeat("x", c.note)),
+			"Content-Type", "application/json")
+		rec, err := a.store.Get(t.Context(), store.Key("configmaps/default/"+name), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := rec.Brief
+		if head := string(rec.Value[:b.Head]); (b.Head > 0) != c.kept || b.Head > 4<<10 || c.kept && !json.Valid([]byte(head+"}")) {
+			t.Errorf("a note of %d bytes: the head is %q", c.note, head)
+		}
+		if b.Keys != 2 || !b.Created.Equal(a.noon.Truncate(time.Second)) {
+			t.Errorf("a note of %d bytes: %+v", c.note, b)
+		}
+	}
 }
