@@ -19,7 +19,7 @@ import (
 
 // inFlight is how many objects are worked on at once: enough to hide the way to
 // the server and its disk, and few enough for one that others use too.
-const inFlight = 16
+const inFlight = 32
 
 // outcome is what became of one object.
 type outcome struct {
