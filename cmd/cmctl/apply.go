@@ -167,7 +167,8 @@ func (o *applyOptions) apply(ctx context.Context, f *factory, conn *connection, 
 		return outcome{}, conn.explain(m.Namespace(), m.Name(), err)
 	}
 	a.tell(ctx, p)
-	return outcome{p.verb(), doc}, f.tellResult(o.output, o.dryRun, "configmap/"+m.Name(), p.verb())
+	done := outcome{p.verb(), doc}
+	return done, f.tellResult(o.output, o.dryRun, "configmap/"+m.Name(), done)
 }
 
 func (o *applyOptions) application(ctx context.Context, f *factory, conn *connection, set *set, m manifest.Manifest) (*application, error) {

@@ -138,8 +138,20 @@ func (a *application) fresh() (plan, error) {
 	return p, a.keepBooks(next)
 }
 
-// onto is the plan for that copy of the object.
+// onto is the plan for that copy of the object. One that can't be carried out comes
+// with an error.
 func (a *application) onto(live types.Document) (plan, error) {
+	p, err := a.compare(live)
+	if err != nil {
+		return plan{}, err
+	}
+	if !p.open && endsDeletion(live, p.finalizersLeft(a.conn.manager)) && !beingDeleted(a.m.Document) {
+		return p, a.conn.wouldEnd(live, a.m.Where())
+	}
+	return p, types.Frozen(live, p.wanted(a.side()))
+}
+
+func (a *application) compare(live types.Document) (plan, error) {
 	if other := a.set.other(live); other != "" && !a.force {
 		return plan{}, a.otherSet(other)
 	}

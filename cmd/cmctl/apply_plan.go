@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/cmctl/cmd/cmctl/internal/managed"
 	"example.com/cmctl/pkg/types"
 )
 
@@ -53,6 +54,30 @@ func (p plan) overruled() []types.Drift {
 		return p.drifts
 	}
 	return append(slices.Clone(p.drifts), p.server.contested...)
+}
+
+// wanted are the changes of a plan, and those that wait for a decision.
+func (p plan) wanted(side types.ApplySide) []types.Change {
+	if side == types.LiveSide {
+		return p.changes
+	}
+	return append(slices.Clone(p.changes), disputed(p.overruled())...)
+}
+
+// finalizersLeft are those that the object has once the plan is carried out.
+func (p plan) finalizersLeft(manager string) []string {
+	if p.server == nil {
+		return finalizers(p.next)
+	}
+	owned := p.live
+	if p.server.prepared != nil {
+		owned = p.server.prepared
+	}
+	// The server takes out what this manager alone has, and applies no more.
+	return append(finalizers(p.server.body), slices.DeleteFunc(finalizers(p.live), func(name string) bool {
+		who := managed.OwnersOfItem(owned, types.Field{Section: "metadata", Key: "finalizers"}, name, manager)
+		return who.Ours && !who.Others
+	})...)
 }
 
 // written is the document that a write of the plan sends.

@@ -52,7 +52,7 @@ func (o *applyOptions) pruneOne(ctx context.Context, conn *connection, d types.D
 			return conn.explain(d.Namespace(), d.Name(), err)
 		}
 	}
-	return o.tellResult(o.output, o.dryRun, "configmap/"+d.Name(), fmt.Sprintf("pruned from namespace %q", d.Namespace()))
+	return o.tellResult(o.output, o.dryRun, "configmap/"+d.Name(), outcome{verb: fmt.Sprintf("pruned from namespace %q", d.Namespace())})
 }
 
 // changedSinceApply names what others made of an object since it was applied: the

@@ -167,6 +167,7 @@ func (o *copyOptions) create(ctx context.Context, w *writer, doc types.Document)
 	res, err := o.send(ctx, w, doc)
 	if apierrors.IsAlreadyExists(err) && !unknownOutcome(err) {
 		err = &hintedError{err, fmt.Sprintf("look at it with 'cmctl get %s -o yaml%s'; --overwrite makes it equal to the copied one", o.to, w.conn.where)}
+		err = w.conn.nameTaken(ctx, w.conn.namespace, o.to, err)
 	}
 	if err == nil && o.dryRun == dryRunServer {
 		err = o.checkUnstored(ctx, w.conn.ConfigMaps(w.conn.namespace).Object(o.to), nil, res.Object)

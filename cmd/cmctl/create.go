@@ -144,13 +144,15 @@ func (o *createOptions) create(ctx context.Context, conn *connection, doc types.
 	if o.dryRun != dryRunClient {
 		made, err := o.send(ctx, conn, doc)
 		if err != nil {
+			err = conn.nameTaken(ctx, doc.Namespace(), doc.Name(), err)
 			return outcome{}, conn.explain(doc.Namespace(), nameOf(doc), err)
 		}
 		if made != nil {
 			result = made
 		}
 	}
-	return outcome{"created", result}, o.tellResult(o.output, o.dryRun, "configmap/"+nameOf(result), "created")
+	done := outcome{"created", result}
+	return done, o.tellResult(o.output, o.dryRun, "configmap/"+nameOf(result), done)
 }
 
 // generateName is what the name begins with that the server is to make.

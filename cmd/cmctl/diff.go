@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,7 +32,8 @@ the lines of values. The server is only read from: nothing is written, not even
 in a dry run.
 
 Where apply would stop because somebody changed the same thing, that is shown too,
-with the file's side. Keys that only the server has, and that apply would keep,
+with the file's side; what no apply can change, as an immutable object's data, is a
+failure. Keys that only the server has, and that apply would keep,
 are named on stderr.
 
 Exit codes: 0 nothing would change, 1 something would, 2 and above as everywhere
@@ -126,9 +128,9 @@ func (o *diffOptions) object(ctx context.Context, f *factory, conn *connection, 
 	if err != nil {
 		return "", conn.explain(m.Namespace(), m.Name(), err)
 	}
-	p, err := a.plan(ctx)
-	if err != nil {
-		return "", conn.explain(m.Namespace(), m.Name(), err)
+	p, stop := a.plan(ctx)
+	if stop = conn.explain(m.Namespace(), m.Name(), stop); p.next == nil {
+		return "", stop
 	}
 	if len(p.kept) > 0 && p.server == nil {
 		f.note("%s: kept on the server, not in the file: %s%s", m.Where(), strings.Join(fieldNames(p.kept), ", "), a.exactHint())
@@ -144,13 +146,16 @@ func (o *diffOptions) object(ctx context.Context, f *factory, conn *connection, 
 		f.note("%s: apply would stop with exit code %d: %v", m.Where(), exitFailed, err)
 	}
 	if p.open {
-		f.note("%s: apply would stop with exit code %d: %v", m.Where(), exitConflict, a.conflict(ctx, p))
+		if stop == nil {
+			f.note("%s: apply would stop with exit code %d: %v", m.Where(), exitConflict, a.conflict(ctx, p))
+		}
 		text += difference.Show(disputed(p.overruled()), o.show("conflict"))
 	}
 	if text == "" && p.live != nil {
-		return sameVerb, nil
+		return sameVerb, stop
 	}
-	return differsVerb, o.head(f, fmt.Sprintf("diff %s, %s, with %s", a.object().Object(), version, m.Where()), text)
+	err = o.head(f, fmt.Sprintf("diff %s, %s, with %s", a.object().Object(), version, m.Where()), text)
+	return differsVerb, cmp.Or(stop, err)
 }
 
 // pruned shows a member that leaves its set.

@@ -50,9 +50,10 @@ func would(done string, dry bool) string {
 }
 
 // tellResult prints the line of one object, unless objects are printed in its
-// place.
-func (f *factory) tellResult(output, dryRun, object, verb string) error {
-	verb = dryly(verb, dryRun)
+// place, and what is to be known of one that doesn't last.
+func (f *factory) tellResult(output, dryRun, object string, done outcome) error {
+	f.tellDeletion(done.object, dryRun)
+	verb := dryly(done.verb, dryRun)
 	switch output {
 	case "":
 		return f.say("%s %s", object, verb)

@@ -55,11 +55,12 @@ func (s *session) sendNew(ctx context.Context, object *client.Object, doc types.
 // written: it stays, and it is said how.
 func (s *session) told(name, verb string, doc types.Document) error {
 	if s.dryRun == dryRunNone {
+		s.tellDeletion(doc, s.dryRun)
 		return s.say("configmap/%s %s", name, verb)
 	}
 	s.leave = true
 	s.made = append(s.made, doc)
-	if err := s.tellResult(s.output, s.dryRun, "configmap/"+name, verb); err != nil {
+	if err := s.tellResult(s.output, s.dryRun, "configmap/"+name, outcome{verb, doc}); err != nil {
 		return err
 	}
 	s.note("Your text is kept in %s\nwrite it with: %s", s.draft.Path(), s.resumeCommand(nil))

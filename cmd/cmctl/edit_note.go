@@ -47,6 +47,9 @@ func (s *session) noteLines(why error) []string {
 	case immutable:
 		lines = append(lines, "immutable: data cannot change; metadata can; --save-as NAME makes a changed copy")
 	}
+	if s.saveAs == "" && beingDeleted(s.start) {
+		lines = append(lines, fmt.Sprintf("being deleted (%s): what you write goes with it", deletionOf(s.start)))
+	}
 	if key := s.draft.Shown.Key; key != "" && s.base.Fields()[types.Field{Section: "data", Key: key}] == nil {
 		lines = append(lines, fmt.Sprintf("The key %q is not there yet; what you save becomes its value.", key))
 	}

@@ -36,6 +36,7 @@ func (s *session) wrote(res retry.Result[types.Document], err error, w *rewrite)
 	name := s.draft.Shown.Name
 	if err == nil && res.Outcome == retry.Unchanged {
 		s.made = append(s.made, res.Object)
+		s.tellDeletion(res.Object, s.dryRun)
 	}
 	var clash *clashError
 	switch {
@@ -91,6 +92,9 @@ func (w *rewrite) onto(_ context.Context, fresh types.Document) (types.Document,
 		return nil, retry.ErrUnchanged
 	}
 	restore(m.Document)
+	if endsDeletion(fresh, finalizers(m.Document)) && !beingDeleted(w.start) {
+		return nil, w.conn.wouldEnd(fresh, "your text")
+	}
 	if err := tooLarge(m.Document); err != nil {
 		return nil, err
 	}
@@ -145,6 +149,7 @@ func (s *session) create(ctx context.Context, mine types.Document) error {
 	object := s.conn.ConfigMaps(s.conn.namespace).Object(s.saveAs)
 	made, err := s.sendNew(ctx, object, copied)
 	if err != nil && !s.landedAndGone(err) {
+		err = s.conn.nameTaken(ctx, s.conn.namespace, s.saveAs, err)
 		return s.conn.explain(s.conn.namespace, s.saveAs, err)
 	}
 	return s.told(s.saveAs, "created", made)

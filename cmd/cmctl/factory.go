@@ -330,17 +330,21 @@ func (c *connection) explain(namespace, name string, err error) error {
 	if err == nil || errors.As(err, new(*conflictError)) {
 		return err
 	}
-	where := c.where
-	if namespace != c.namespace {
-		where += flagText("namespace", namespace)
-	}
 	if stale(err) {
 		err = newStaleError(c.ConfigMaps(namespace).Object(name).Object(), name, c.Target().String(), err)
 	}
 	return &objectError{
 		object: c.ConfigMaps(namespace).Object(name).Object(), name: name, server: c.Target().String(),
-		where: where, host: c.host, err: err,
+		where: c.whereIn(namespace), host: c.host, err: err,
 	}
+}
+
+// whereIn is where for another namespace.
+func (c *connection) whereIn(namespace string) string {
+	if namespace == c.namespace {
+		return c.where
+	}
+	return c.where + flagText("namespace", namespace)
 }
 
 // explainList is explain for what concerns all objects of a namespace, or of all

@@ -120,7 +120,8 @@ func (o *replaceOptions) replace(ctx context.Context, conn *connection, m manife
 	case options.Want.ResourceVersion == "":
 		o.tellUnguarded(m)
 	}
-	return outcome{verb, res.Object}, o.tellResult(o.output, o.dryRun, "configmap/"+m.Name(), verb)
+	done := outcome{verb, res.Object}
+	return done, o.tellResult(o.output, o.dryRun, "configmap/"+m.Name(), done)
 }
 
 // tellUnguarded notes that the file says nothing of the version that it was made
@@ -141,11 +142,17 @@ func (o *replaceOptions) put(ctx context.Context, conn *connection, m manifest.M
 	edit := func(_ context.Context, live types.Document) (types.Document, error) {
 		before = live
 		next := over(live, file)
+		if endsDeletion(live, finalizers(next)) && !beingDeleted(m.Document) {
+			return nil, conn.wouldEnd(live, m.Where())
+		}
 		changes := types.Diff(live, next)
 		if len(changes) == 0 {
 			return nil, retry.ErrUnchanged
 		}
-		return next, leavesHelms(live, changes)
+		if err := leavesHelms(live, changes); err != nil {
+			return nil, err
+		}
+		return next, types.Frozen(live, changes)
 	}
 	if o.dryRun != dryRunClient {
 		res, err := retry.Update(ctx, object, edit, options)
@@ -171,6 +178,8 @@ func over(live, file types.Document) types.Document {
 	next := file.Clone()
 	next.SetMeta("uid", live.UID())
 	next.SetMeta("resourceVersion", live.ResourceVersion())
+	deleted, _ := live.Value("metadata", "deletionTimestamp") // as the server does
+	next.SetMeta("deletionTimestamp", deleted)
 	if _, own := file.Annotation(types.LastApplied); !own {
 		_, restore := withoutRecord(live)
 		restore(next)

@@ -24,8 +24,7 @@ func (o *replaceOptions) recreate(ctx context.Context, conn *connection, m manif
 	if err != nil {
 		return outcome{}, conn.explain(m.Namespace(), m.Name(), staleFile(conn, m, err))
 	}
-	verb := "replaced"
-	done := outcome{verb, file}
+	done := outcome{"replaced", file}
 	if o.dryRun == dryRunNone {
 		if done.object, err = o.swap(ctx, conn, old, file); err != nil {
 			return outcome{}, conn.explain(m.Namespace(), m.Name(), err)
@@ -34,7 +33,7 @@ func (o *replaceOptions) recreate(ctx context.Context, conn *connection, m manif
 			o.tellUnguarded(m)
 		}
 	}
-	return done, o.tellResult(o.output, o.dryRun, "configmap/"+m.Name(), verb)
+	return done, o.tellResult(o.output, o.dryRun, "configmap/"+m.Name(), done)
 }
 
 // provable asks the server whether it would create the new object. That the old

@@ -96,6 +96,7 @@ func (p *push) run(ctx context.Context, folder *mirror.Folder) error {
 		word = "unchanged"
 	}
 	p.tell()
+	p.tellDeletion(res.Object, dryRunNone)
 	if err := p.say("configmap/%s %s", p.name, word); err != nil {
 		return err
 	}

@@ -225,6 +225,9 @@ func (w *waiting) done() error {
 	var found []types.Document
 	for _, name := range w.names {
 		doc := w.objects[name].Last()
+		if w.objects[name].There() {
+			w.tellDeletion(doc, dryRunNone)
+		}
 		switch {
 		case w.printer == nil:
 			if err := w.say("configmap/%s condition met", name); err != nil {

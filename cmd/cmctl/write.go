@@ -166,7 +166,7 @@ func (a *attempt) edit(ctx context.Context, fresh types.Document) (types.Documen
 	return next, a.check(ctx, fresh, next)
 }
 
-// check refuses what no server takes and what is Helm's, and looks at what the change
+// check refuses what no server takes, what is Helm's, and what is immutable, and looks at what the change
 // makes of the values, unless it has looked at the same already: a warning is given
 // once, however often the change is made.
 func (a *attempt) check(ctx context.Context, before, after types.Document) error {
@@ -175,6 +175,9 @@ func (a *attempt) check(ctx context.Context, before, after types.Document) error
 	}
 	changes := types.Diff(before, after)
 	if err := leavesHelms(before, changes); err != nil && !a.force {
+		return err
+	}
+	if err := types.Frozen(before, changes); err != nil {
 		return err
 	}
 	same := func(x, y types.Change) bool { return x.Field == y.Field && types.SameValue(x.To, y.To) }
@@ -226,9 +229,10 @@ func (w *writer) verify(ctx context.Context, a *attempt, got types.Document) err
 }
 
 // stored checks that the server kept what it was sent: one that doesn't know a
-// field drops it and reports a success.
+// field drops it and reports a success. One that is gone by this write has no version
+// after it.
 func stored(got, sentOn types.Document, changes []types.Change) error {
-	if len(changes) == 0 || got.ResourceVersion() != sentOn.ResourceVersion() {
+	if len(changes) == 0 || got.ResourceVersion() != sentOn.ResourceVersion() || endsDeletion(got, finalizers(got)) {
 		return nil
 	}
 	fields := make([]types.Field, len(changes))
@@ -297,5 +301,6 @@ func (d *dispute) end(what, next string) error {
 
 // told tells what came of an object, nil if it was deleted since.
 func (w *writer) told(name, what string, doc types.Document) (outcome, error) {
-	return outcome{what, doc}, w.tellResult(w.output, w.dryRun, "configmap/"+name, what)
+	done := outcome{what, doc}
+	return done, w.tellResult(w.output, w.dryRun, "configmap/"+name, done)
 }

@@ -163,6 +163,9 @@ func (o *Object) Sync() {
 	}
 }
 
+// There tells whether there is one now.
+func (o *Object) There() bool { return o.now != nil }
+
 // Last is the object as it is or, if it is gone, was; nil if it never was.
 func (o *Object) Last() types.Document { return o.last }
 

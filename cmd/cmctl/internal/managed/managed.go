@@ -134,10 +134,19 @@ func newest(d types.Document, counts func(Entry) bool) (manager string, at time.
 
 // OwnersOf tells who owns a field; ours is what this manager applied through the
 // server.
-func OwnersOf(d types.Document, f types.Field, manager string) (who types.Owners) {
+func OwnersOf(d types.Document, f types.Field, manager string) types.Owners {
+	return owners(d, manager, func(e Entry) bool { return e.Owns(f) })
+}
+
+// OwnersOfItem is OwnersOf for an item of a list of metadata.
+func OwnersOfItem(d types.Document, list types.Field, item any, manager string) types.Owners {
+	return owners(d, manager, func(e Entry) bool { return e.OwnsItem(list, item) })
+}
+
+func owners(d types.Document, manager string, owns func(Entry) bool) (who types.Owners) {
 	for _, e := range Entries(d) {
 		switch {
-		case !e.Owns(f):
+		case !owns(e):
 		case e.Is(manager, Apply):
 			who.Ours = true
 		default:
