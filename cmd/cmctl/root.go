@@ -88,9 +88,7 @@ cmctl's own contexts have a say in that.`
 	root.SetIn(f.In)
 	root.SetOut(f.Out)
 	root.SetErr(f.Err)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%v (see '%s --help')", err, cmd.CommandPath())
-	})
+	root.SetFlagErrorFunc(flagError)
 	f.addFlags(root.PersistentFlags())
 	root.SetGlobalNormalizationFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		if name == "v" { // kubectl's long form
@@ -111,6 +109,7 @@ cmctl's own contexts have a say in that.`
 	)
 	root.CompletionOptions.DisableDefaultCmd = true
 	shapeHelp(root, f)
+	refuseRepeats(root)
 	return root
 }
 

@@ -23,6 +23,7 @@ type updateOptions struct {
 	key     string
 	command []string
 	checks  contentChecks
+	where   string // the flags that choose the server
 }
 
 func newUpdate(f *factory) *cobra.Command {
@@ -37,7 +38,7 @@ run at once and none undoes another.
 
 The command gets YAML, or JSON with --format=json and if it is jq. It must not count how often it
 runs, and its output is used only if it ends with success. With --key it gets the
-bytes of that value alone.
+bytes of that value alone. A command that prints nothing changes nothing.
 
 Where an answer is lost and the server keeps no history of the object, nobody can
 tell whether the change was made. The command is not run again then: that ends with
@@ -111,6 +112,7 @@ func (o *updateOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	o.where = w.conn.where
 	edit := o.whole
 	if o.key != "" {
 		edit = o.value
@@ -132,8 +134,11 @@ func (o *updateOptions) value(ctx context.Context, fresh types.Document) (types.
 	if err != nil {
 		return nil, unwritten(err)
 	}
-	if bytes.Equal(in, out) {
+	switch {
+	case bytes.Equal(in, out):
 		return nil, retry.ErrUnchanged
+	case len(out) == 0:
+		return nil, &hintedError{errNoOutput, fmt.Sprintf("to store the empty value: cmctl set %s %s=%s; to remove the key: cmctl unset %s %s%s", o.name, o.key, o.where, o.name, o.key, o.where)}
 	}
 	return withFields(fresh, map[types.Field]any{f: dataValue(o.key, out, o.note)})
 }
@@ -203,12 +208,16 @@ func (o *updateOptions) meant() manifest.Format {
 	return manifest.Any
 }
 
+// errNoOutput is a command that printed nothing, as one does that failed without saying
+// so.
+var errNoOutput = errors.New("the command's output is empty; nothing was written")
+
 // parseOutput reads what a command made of the object that it was given, and
 // refuses what can't be meant: another object, or one made from another version.
 func parseOutput(text []byte, format manifest.Format, given types.Document) (types.Document, error) {
 	const source = "the command's output"
 	if len(bytes.TrimSpace(text)) == 0 {
-		return nil, fmt.Errorf("%s is empty; nothing was written", source)
+		return nil, errNoOutput
 	}
 	found, faults := manifest.Parse(source, text, format, given)
 	switch {
