@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -104,6 +106,8 @@ func (a *application) conflict(ctx context.Context, p plan) error {
 		base, what = "version "+a.from.ResourceVersion(), "the file and somebody else changed the same thing since version "+a.from.ResourceVersion()+"; nothing was written"
 	case p.adopted && hasRecord(p.live, a.conn.manager):
 		base, what = "", "the record of what was last applied can't be read, and the file differs from the object; nothing was written"
+	case p.adopted && managed.LastApplier(p.live) != "":
+		base, what = "", fmt.Sprintf("%s applied it through the server and left no record to compare with, and the file differs from it; nothing was written", managed.LastApplier(p.live))
 	case p.adopted:
 		base, what = "", "nobody has applied this object yet, and the file differs from it; nothing was written"
 	}
@@ -142,9 +146,7 @@ func (a *application) tell(ctx context.Context, p plan) {
 		bare, _ := withoutRecord(p.live)
 		a.reapplied(a.from, *p.merged, bare)
 	}
-	if kept := a.worthTelling(p); len(kept) > 0 {
-		a.tellFields(would("kept", a.dry)+", for nobody applied them and the file lacks them", a.exactHint(), kept)
-	}
+	a.tellKept(p)
 	if p.server != nil && len(p.server.shared) > 0 {
 		a.tellFields("the file no longer has them, and they stay, for other managers own them too", "", fieldNames(p.server.shared))
 	}
@@ -191,21 +193,24 @@ func (a *application) tellRest(what string, n int) {
 	}
 }
 
-// worthTelling names what is kept: all of it when an object is adopted, later
-// the keys of data, which programs would still read.
-func (a *application) worthTelling(p plan) []string {
-	if p.server != nil {
-		return nil // what others own is theirs
+// tellKept names what only the live object has and keeps, by who applied it: all of it
+// when an object is adopted, later the keys of data, which programs would still read.
+// Where the server merges, what others apply is theirs, and no news.
+func (a *application) tellKept(p plan) {
+	kept := map[string][]types.Field{}
+	for _, f := range p.kept {
+		who := managed.LastApplied(p.live, f)
+		if (p.adopted || f.Section == "data") && (p.server == nil || who == "") {
+			kept[who] = append(kept[who], f)
+		}
 	}
-	kept := slices.Clone(p.kept)
-	if !p.adopted {
-		kept = slices.DeleteFunc(kept, func(f types.Field) bool { return f.Section != "data" })
+	for _, who := range slices.Sorted(maps.Keys(kept)) {
+		a.tellFields(fmt.Sprintf("%s, for %s applied them and the file lacks them", would("kept", a.dry), cmp.Or(who, "nobody")), a.exactHint(), fieldNames(kept[who]))
 	}
-	return fieldNames(kept)
 }
 
 func (a *application) exactHint() string {
-	if a.exact {
+	if a.exact || a.serverSide {
 		return ""
 	}
 	return " (--exact removes keys of data)"

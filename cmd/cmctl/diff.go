@@ -132,7 +132,7 @@ func (o *diffOptions) object(ctx context.Context, f *factory, conn *connection, 
 	if stop = conn.explain(m.Namespace(), m.Name(), stop); p.next == nil {
 		return "", stop
 	}
-	if len(p.kept) > 0 && p.server == nil {
+	if len(p.kept) > 0 {
 		f.note("%s: kept on the server, not in the file: %s%s", m.Where(), strings.Join(fieldNames(p.kept), ", "), a.exactHint())
 	}
 	live, version := p.live, "live version "

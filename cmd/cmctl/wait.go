@@ -13,6 +13,7 @@ import (
 	"example.com/cmctl/pkg/client"
 	"example.com/cmctl/pkg/types"
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 type waitOptions struct {
@@ -39,7 +40,8 @@ time, for each of the objects:
   delete             the one that was there at first is gone, even if another has
                      taken its name since
   change             it was written, made or deleted since the command began, or
-                     since the version that --resource-version names
+                     since the version that --resource-version names, which may be one of the
+                     object, of a list or of an event
   key=KEY            it has that key, in data or binaryData
   key=KEY=VALUE      the key has that value
   jsonpath=EXPR      the expression finds something
@@ -69,7 +71,7 @@ then.`,
 	flags := cmd.Flags()
 	flags.StringArrayVar(&o.wanted, "for", nil, "`condition` to wait for; may be repeated")
 	addSelector(flags, &o.selector)
-	flags.StringVar(&o.version, "resource-version", "", "with --for=change, the `version` since which a change counts")
+	flags.StringVar(&o.version, "resource-version", "", "with --for=change, the `version` since which a change counts: one of the object, of a list or of an event")
 	flags.DurationVar(&o.timeout, "timeout", 30*time.Second, "how long to wait; 0 looks once, below 0 never ends")
 	flags.StringVarP(&o.output, "output", "o", "", "print the objects when it is done: "+strings.Join(output.Formats, ", "))
 	return cmd
@@ -87,6 +89,8 @@ func (o *waitOptions) complete() (err error) {
 		return usagef("give either NAMEs or -l, not both")
 	case o.version != "" && len(o.names) != 1:
 		return usagef("--resource-version is the version of one object: give one NAME with it")
+	case o.version == "0":
+		return usagef("--resource-version=\"0\" is no version; take one from 'cmctl get NAME -o yaml'")
 	case o.version != "" && !slices.Contains(o.wanted, "change"):
 		return usagef("--resource-version goes with --for=change")
 	}
@@ -149,13 +153,16 @@ func (w *waiting) run(ctx context.Context) error {
 	}
 	for _, name := range w.names {
 		if w.objects[name] == nil {
-			w.objects[name] = &condition.Object{Since: w.version}
+			w.objects[name] = &condition.Object{}
 		}
 	}
 	maps := w.conn.ConfigMaps(w.conn.namespace)
 	for e, err := range followNamed(ctx, maps, w.names, func(name string) client.WatchOptions {
 		return w.watch(client.ListOptions{}, name)
 	}) {
+		if err == nil && e.Type == client.Synced && w.version != "" {
+			err = w.sinceVersion(ctx, maps, w.names[0])
+		}
 		if err != nil {
 			return w.explain(err)
 		}
@@ -197,6 +204,31 @@ func (w *waiting) choose(ctx context.Context) error {
 		return fmt.Errorf("nothing matches %s in namespace %q", w.selector, w.conn.namespace)
 	}
 	return nil
+}
+
+// sinceVersion finds out at which version the object was when the server was at the
+// one that --resource-version names: that may be the version of a list, of an event or
+// of another object, as well as its own.
+func (w *waiting) sinceVersion(ctx context.Context, maps *client.ConfigMaps, name string) error {
+	object := w.objects[name]
+	if object.There() && object.Last().ResourceVersion() == w.version {
+		object.Since = w.version
+		return nil
+	}
+	then, err := maps.VersionAt(ctx, name, w.version)
+	switch {
+	case errors.Is(err, client.ErrNotReached):
+		return &hintedError{fmt.Errorf("--resource-version=%s: %w", w.version, err), "take a version that this server gave, as 'cmctl get NAME -o yaml' shows it"}
+	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
+		w.note("the server no longer keeps what was there at version %s: that the object is not at this version counts as a change", w.version)
+		object.Since = w.version
+		return nil
+	case err == nil && then.ResourceVersion == "" && object.There():
+		object.Since = w.version // which it never had: it was made since
+		return nil
+	}
+	object.Since = then.ResourceVersion // empty: it was not there, nor is it now
+	return err
 }
 
 // take notes an event, and tells whether all conditions hold now.

@@ -11,7 +11,10 @@ import (
 	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 
+	"example.com/cmctl/pkg/retry"
 	"example.com/cmctl/pkg/types"
 )
 
@@ -161,4 +164,24 @@ func listItems(page types.Document) (items []types.Document, ok bool) {
 		items = append(items, item)
 	}
 	return items, true
+}
+
+// ErrNotReached says that the server has not come to a version: it is of another
+// server, or of a time that a restored backup has undone.
+var ErrNotReached = errors.New("the server has not reached this version")
+
+// VersionAt is the version that the ConfigMap had when the collection was at another
+// one, such as that of a list, of an event or of another object: the zero value if
+// there was none. It returns ErrNotReached, or Expired if the server no longer keeps
+// what was there then.
+func (m *ConfigMaps) VersionAt(ctx context.Context, name, collection string) (retry.Version, error) {
+	all, err := m.versionsAt(ctx, ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String()}, collection)
+	if err != nil {
+		if apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
+			err = ErrNotReached
+		}
+		return retry.Version{}, err
+	}
+	then := all[objectKey{m.namespace, name}]
+	return retry.Version{UID: then.uid, ResourceVersion: then.version}, nil
 }

@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"example.com/cmctl/pkg/client"
+	"example.com/cmctl/pkg/retry"
 	"example.com/cmctl/pkg/types"
 )
 
@@ -151,5 +153,40 @@ func TestAListMayHoldNothing(t *testing.T) {
 		if err != nil || len(list.Items) != 0 || list.ResourceVersion != "7" {
 			t.Errorf("%s: got %v, %v", name, list, err)
 		}
+	}
+}
+
+// A version of anything tells at which version an object was then.
+func TestVersionAtIsWhatTheObjectHadThen(t *testing.T) {
+	m := connect(t, client.TargetOptions{Server: listen(t, realAPI(t))}, client.Options{}).ConfigMaps(namespace)
+	before, err := m.List(t.Context(), client.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := m.Create(t.Context(), flags("a", "1"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := m.Create(t.Context(), types.NewDocument(namespace, "other"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	is := retry.Version{UID: made.UID(), ResourceVersion: made.ResourceVersion()}
+	for _, c := range []struct {
+		name, at string
+		want     retry.Version
+	}{
+		{"before it was made", before.ResourceVersion, retry.Version{}},
+		{"its own version", made.ResourceVersion(), is},
+		{"the version of another object", other.ResourceVersion(), is},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got, err := m.VersionAt(t.Context(), "flags", c.at); err != nil || got != c.want {
+				t.Errorf("got %v, %v; want %v", got, err, c.want)
+			}
+		})
+	}
+	if got, err := m.VersionAt(t.Context(), "flags", "900000000000"); !errors.Is(err, client.ErrNotReached) {
+		t.Errorf("a version to come: got %v, %v", got, err)
 	}
 }

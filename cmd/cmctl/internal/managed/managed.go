@@ -118,6 +118,20 @@ func Last(d types.Document, f types.Field) (manager string, at time.Time) {
 	return newest(d, func(e Entry) bool { return e.Owns(f) })
 }
 
+// LastApplied is the manager that applied a field through the server last, empty if none
+// did.
+func LastApplied(d types.Document, f types.Field) string {
+	manager, _ := newest(d, func(e Entry) bool { return e.Operation() == Apply && e.Owns(f) })
+	return manager
+}
+
+// LastApplier is the manager that applied anything of the object through the server last,
+// empty if none did.
+func LastApplier(d types.Document) string {
+	manager, _ := newest(d, func(e Entry) bool { return e.Operation() == Apply })
+	return manager
+}
+
 // LastOfAll is the manager that wrote the object last, and when.
 func LastOfAll(d types.Document) (manager string, at time.Time) {
 	return newest(d, func(Entry) bool { return true })
