@@ -53,6 +53,36 @@ func TestWhoOwnsAField(t *testing.T) {
 	}
 }
 
+func TestWhoAppliedAField(t *testing.T) {
+	d := parsed(t, object)
+	for field, want := range map[types.Field]string{
+		{Section: "data", Key: "mode"}:                  "ci",
+		{Section: "data", Key: "logo"}:                  "", // written, and not applied
+		{Section: "metadata.annotations", Key: "owner"}: "",
+		{Section: "metadata.labels", Key: "tier"}:       "ci",
+	} {
+		if got := managed.LastApplied(d, field); got != want {
+			t.Errorf("%s: applied by %q, want %q", field, got, want)
+		}
+	}
+	if who := managed.LastApplier(d); who != "ci" {
+		t.Errorf("the object was applied last by %q", who)
+	}
+	list := types.Field{Section: "metadata", Key: "finalizers"}
+	for _, c := range []struct {
+		item, manager string
+		want          types.Owners
+	}{
+		{"a/b", "ci", types.Owners{Ours: true}},
+		{"a/b", "kubectl", types.Owners{Others: true}},
+		{"a/c", "ci", types.Owners{}},
+	} {
+		if got := managed.OwnersOfItem(d, list, c.item, c.manager); got != c.want {
+			t.Errorf("%s is owned by %+v for %s, want %+v", c.item, got, c.manager, c.want)
+		}
+	}
+}
+
 func TestWhatAManagerWroteCountsAsApplied(t *testing.T) {
 	d := managed.AsApplied(parsed(t, object), "ci")
 	entries := managed.Entries(d)
