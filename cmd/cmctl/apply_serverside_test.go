@@ -42,9 +42,9 @@ func TestAServerSideApplyIsForeseen(t *testing.T) {
 		case "raw":
 			send(t, "force=true&fieldManager=cmctl-apply", "application/apply-patch+yaml", `{apiVersion: v1, kind: ConfigMap, metadata: {name: app}, data: `+data()+`}`)
 		default:
-			args := []string{"apply", "--server-side", "-f", manifestFile(t, data()), "-o", "json", pick("--force", "--keep", "--force-conflicts", "--force=false"), "--field-manager=" + pick("cmctl-apply", "cmctl-apply", "team-b")}
-			foreseenCode, foreseen, _ := cmctl(t, append(args, "--dry-run=client")...)
-			code, made, errs := cmctl(t, args...)
+			args := []string{"apply", "--server-side", "-f", manifestFile(t, data()), pick("--force", "--keep", "--force-conflicts", "--force=false"), "--field-manager=" + pick("cmctl-apply", "cmctl-apply", "team-b")}
+			foreseenCode, foreseen, _ := cmctl(t, append(args, "-o", "json", "--dry-run=client")...)
+			code, made, errs := cmctl(t, append(args, "-o", "json")...)
 			seen[fmt.Sprint(code)]++
 			if code != foreseenCode {
 				t.Fatalf("step %d, %q: foreseen to end with %d, ended with %d:\n%s", step, args, foreseenCode, code, errs)
@@ -56,7 +56,7 @@ func TestAServerSideApplyIsForeseen(t *testing.T) {
 			for _, c := range types.Diff(want, got) {
 				t.Errorf("step %d, %q: %s was foreseen as %v and is %v\n%s", step, args, c.Field, c.From, c.To, errs)
 			}
-			if code, again, errs := cmctl(t, append(args, "--output=", "--dry-run=client")...); code != 0 || !strings.Contains(again, "unchanged") {
+			if code, again, errs := cmctl(t, append(args, "--dry-run=client")...); code != 0 || !strings.Contains(again, "unchanged") {
 				t.Errorf("step %d, %q: a second run is %s%s", step, args, again, errs)
 			}
 		}
