@@ -306,7 +306,7 @@ func (f *factory) dial(verb string, o *destination) (*connection, error) {
 		TraceDetail:    detail,
 	})
 	if err != nil {
-		return nil, err
+		return nil, &targetError{err} // certificates that can't be read, and the like
 	}
 	return &connection{Client: c, manager: manager}, nil
 }

@@ -64,7 +64,10 @@ func IsUnreachable(err error) bool {
 
 // brokenExchange turns the failure to get a whole answer into an error.
 func (c *Client) brokenExchange(e exchange, err error) error {
+	var plugin *pluginError
 	switch {
+	case errors.As(err, &plugin) && !errors.Is(e.ctx.Err(), context.Canceled):
+		return c.noCredentials(e, plugin)
 	case errors.Is(err, errTooLarge) && e.success():
 		return c.tooLarge(e)
 	case e.code == http.StatusConflict && e.writes() && beginsAsStatus(e.body):
@@ -129,7 +132,7 @@ func (c *Client) cause(e exchange, err error) cause {
 		after := c.options.RequestTimeout
 		return cause{timeoutError{after}.Error(), next + "; --request-timeout sets how long to wait", timeoutError{after}}
 	}
-	return failedConnection(err, next)
+	return c.target.failedConnection(err, next)
 }
 
 // timeoutError is the end of a call's own time. It is not the caller's
@@ -146,7 +149,7 @@ func (e timeoutError) Temporary() bool { return true }
 
 var _ net.Error = timeoutError{}
 
-func failedConnection(err error, next string) cause {
+func (t *Target) failedConnection(err error, next string) cause {
 	var (
 		operation   *net.OpError
 		lookup      *net.DNSError
@@ -177,7 +180,7 @@ func failedConnection(err error, next string) cause {
 	}
 	if errors.As(err, &operation) && operation.Op == "proxyconnect" {
 		text = "the proxy: " + text
-		next = "check HTTPS_PROXY and NO_PROXY in the environment"
+		next = t.nextForProxy()
 	}
 	return cause{text, next, err}
 }

@@ -74,6 +74,9 @@ func (k *kubeconfig) target(name string, c Credentials) (*Target, error) {
 	if k.Contexts[name] == nil {
 		return nil, fmt.Errorf("%s has no context %q; it has: %s", k.where, name, k.names())
 	}
+	if err := k.dangles(name, c); err != nil {
+		return nil, err
+	}
 	if user := k.AuthInfos[k.Contexts[name].AuthInfo]; user != nil && c.Token+c.TokenFile != "" {
 		// A token replaces whatever else would prove who the caller is, except for
 		// a client certificate, which the server may ask for besides. What is
@@ -91,6 +94,22 @@ func (k *kubeconfig) target(name string, c Credentials) (*Target, error) {
 	// The namespace that the context itself names: clientcmd would answer
 	// "default" where it names none.
 	return &Target{config: config, context: name, namespace: k.Contexts[name].Namespace}, nil
+}
+
+// dangles refuses a context that names a cluster or a user that isn't there: the
+// library would look elsewhere for the one, and go on as nobody without the other.
+func (k *kubeconfig) dangles(name string, c Credentials) error {
+	context := k.Contexts[name]
+	missing := func(what, named string, there []string) error {
+		return fmt.Errorf("%s, context %q: its %s %q is not there; there are: %s", k.where, name, what, named, cmp.Or(strings.Join(there, ", "), "none"))
+	}
+	if k.Clusters[context.Cluster] == nil {
+		return missing("cluster", context.Cluster, slices.Sorted(maps.Keys(k.Clusters)))
+	}
+	if k.AuthInfos[context.AuthInfo] == nil && context.AuthInfo != "" && c.Token+c.TokenFile+c.ClientCertificate == "" {
+		return missing("user", context.AuthInfo, slices.Sorted(maps.Keys(k.AuthInfos)))
+	}
+	return nil
 }
 
 func (k *kubeconfig) names() string {

@@ -81,19 +81,6 @@ func TestATokenReplacesTheCredentialsOfAKubeconfig(t *testing.T) {
 	}
 }
 
-func TestACredentialPluginThatFailsStopsTheRequest(t *testing.T) {
-	api := record(realAPI(t))
-	server, _ := tlsServer(t, api)
-	user := `{exec: {apiVersion: client.authentication.k8s.io/v1, command: /no/such/plugin, interactiveMode: Never}}`
-	conn := connect(t, client.TargetOptions{Kubeconfig: kubeconfigWith(t, server, user)}, client.Options{})
-	if _, err := conn.ServerVersion(t.Context()); err == nil || !strings.Contains(err.Error(), "/no/such/plugin") {
-		t.Errorf("got %v", err)
-	}
-	if len(api.sent(http.MethodGet)) > 0 {
-		t.Error("a request was sent without credentials")
-	}
-}
-
 // A client certificate, by a kubeconfig and by options.
 func TestClientCertificates(t *testing.T) {
 	var shown int

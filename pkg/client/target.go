@@ -68,6 +68,7 @@ type Target struct {
 	context   string
 	name      string // how messages call it beside its address, as in `context "prod"`
 	namespace string
+	ownProxy  bool // the kubeconfig names the proxy
 }
 
 // ResolveTarget finds out where the server is. It reads a kubeconfig if one is
@@ -96,7 +97,7 @@ func ResolveTarget(o TargetOptions) (*Target, error) {
 	}
 	// A proxy function makes client-go build a transport that nobody else
 	// shares; without one it may hand out the process-wide default.
-	if t.config.Proxy == nil {
+	if t.ownProxy = t.config.Proxy != nil; !t.ownProxy {
 		t.config.Proxy = http.ProxyFromEnvironment
 	}
 	return t, nil
@@ -229,13 +230,14 @@ func (t *Target) httpClient(o Options) (*http.Client, error) {
 	if o.Trace != nil && o.TraceDetail >= TraceHeaders {
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &headerTrace{next: next, tell: o.Trace} })
 	}
+	around := boundPlugin(config)
 	made, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("prepare the connection to %s: %w", t, err)
 	}
 	// A copy, because what client-go returns may be shared, and resty writes
 	// into the client that it is given.
-	return &http.Client{Transport: made.Transport, CheckRedirect: followSameServer}, nil
+	return &http.Client{Transport: around(made.Transport), CheckRedirect: followSameServer}, nil
 }
 
 // maxRedirects is how often a read goes where it is sent.
@@ -259,4 +261,13 @@ func (t *Target) next() string {
 		return "is the cluster up? choose another one with --context"
 	}
 	return "is cmserver running? give another address with --server"
+}
+
+// nextForProxy is what a person can do when the proxy in between can't be
+// reached.
+func (t *Target) nextForProxy() string {
+	if t.ownProxy {
+		return "check the proxy-url of the cluster in the kubeconfig"
+	}
+	return "check HTTPS_PROXY and NO_PROXY in the environment"
 }

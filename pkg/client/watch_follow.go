@@ -173,6 +173,9 @@ func (f *follower) mayPass(err error) bool {
 	switch {
 	case errors.As(err, new(*ConnectionError)):
 		return true
+	case errors.As(err, new(*CredentialsError)):
+		// It gave some before. What it asks may be as far as the server is.
+		return f.synced
 	case errors.As(err, &unexpected):
 		// Once the API was there, what is no answer of it is somebody's in between.
 		return f.synced || unexpected.Code == http.StatusTooManyRequests || unexpected.Code >= 500

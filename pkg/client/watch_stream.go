@@ -155,7 +155,7 @@ func (s *stream) broken(err error) error {
 	case errors.Is(err, errTooLarge):
 		e.Cause = fmt.Sprintf("an event has more than %d MiB", objectLimit>>20)
 	default:
-		e.Cause = failedConnection(err, "").text
+		e.Cause = s.client.target.failedConnection(err, "").text
 	}
 	return e
 }
