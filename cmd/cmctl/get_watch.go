@@ -4,12 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"strconv"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"example.com/cmctl/cmd/cmctl/internal/output"
 	"example.com/cmctl/pkg/client"
@@ -64,7 +61,7 @@ func (o *getOptions) follow(ctx context.Context, conn *connection) error {
 		return client.WatchOptions{ListOptions: o.listOptions(), Name: name, Observe: server.observer()}
 	}
 	maps := conn.ConfigMaps(o.scope(conn))
-	shown := &changes{getOptions: o, conn: conn, rows: &rowWriter{out: o.Out}}
+	shown := &changes{getOptions: o, conn: conn, rows: &output.Rows{NoHeaders: o.print.NoHeaders}}
 	for e, err := range followNamed(ctx, maps, o.names, watch) {
 		if err == nil {
 			err = shown.take(ctx, e)
@@ -91,7 +88,7 @@ func (o *getOptions) explainWatch(conn *connection, err error) error {
 type changes struct {
 	*getOptions
 	conn  *connection
-	rows  *rowWriter
+	rows  *output.Rows
 	first []client.Event // what is there at first, until it is complete
 	ready bool
 	count int
@@ -152,7 +149,7 @@ func (c *changes) show(ctx context.Context, events []client.Event) error {
 	if c.watch.events {
 		header = append([]string{"EVENT   "}, header...) // as wide as the longest
 	}
-	return c.rows.print(header, c.getOptions.print.NoHeaders, rows)
+	return c.rows.Print(c.Out, header, rows)
 }
 
 // named is what happened, in one word.
@@ -201,38 +198,4 @@ func (c *changes) write(e client.Event) error {
 		shown = types.Document{"type": string(e.Type), "object": map[string]any(e.Object)}
 	}
 	return c.printer.Print(c.Out, output.Objects{Items: []types.Document{shown}})
-}
-
-// rowWriter prints rows as they come, in columns as wide as the widest cell so
-// far.
-type rowWriter struct {
-	out    io.Writer
-	widths []int
-}
-
-func (w *rowWriter) print(header []string, noHeader bool, rows [][]string) error {
-	if w.widths == nil {
-		w.widths = make([]int, len(header))
-		if !noHeader {
-			rows = append([][]string{header}, rows...)
-		}
-	}
-	for _, row := range rows {
-		for i, cell := range row {
-			row[i] = output.Visible(cell, "")
-			w.widths[i] = max(w.widths[i], utf8.RuneCountInString(row[i]))
-		}
-	}
-	var text strings.Builder
-	for _, row := range rows {
-		for i, cell := range row {
-			if i == len(row)-1 {
-				fmt.Fprintln(&text, cell)
-				break
-			}
-			fmt.Fprintf(&text, "%-*s   ", w.widths[i], cell)
-		}
-	}
-	_, err := io.WriteString(w.out, text.String())
-	return err
 }

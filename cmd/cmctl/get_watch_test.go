@@ -200,18 +200,3 @@ func onlyServer(t *testing.T, server string) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	t.Setenv("CMCTL_SERVER", server)
 }
-
-func TestRowsAreAlignedAsTheyCome(t *testing.T) {
-	var out strings.Builder
-	w := &rowWriter{out: &out}
-	header := []string{"NAME", "AGE"}
-	for _, rows := range [][][]string{{{"a", "1s"}, {"flags", "2s"}}, {{"b", "3s"}}, {{"longer-name", "4s"}}, {{"\x1b[2J", "5s"}}} {
-		if err := w.print(header, false, rows); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want := "NAME    AGE\na       1s\nflags   2s\nb       3s\nlonger-name   4s\n\\x1b[2J       5s\n"
-	if out.String() != want {
-		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
-	}
-}

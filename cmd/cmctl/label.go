@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/cmctl/cmd/cmctl/internal/output"
 	"example.com/cmctl/pkg/types"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -330,7 +331,11 @@ func (o *markOptions) printAll(docs []types.Document, headed bool) error {
 			if f.Section != o.section {
 				continue
 			}
-			if err := o.say("%s=%v", f.Key, fields[f]); err != nil {
+			value := fmt.Sprint(fields[f])
+			if isTerminal(o.Out) {
+				value = output.Visible(value, "\t\n")
+			}
+			if err := o.say("%s=%s", f.Key, value); err != nil {
 				return err
 			}
 		}

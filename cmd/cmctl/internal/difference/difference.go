@@ -25,7 +25,8 @@ type Options struct {
 }
 
 // Show is one part for each change, with the field's name in the place of a file's.
-// A binary value is shown by its size and digest.
+// A binary value is shown by its size and digest, and nothing in a value can do
+// anything to a terminal.
 func Show(changes []types.Change, o Options) string {
 	var out strings.Builder
 	for _, c := range changes {
@@ -36,7 +37,7 @@ func Show(changes []types.Change, o Options) string {
 			fmt.Fprintf(&part, "@@ %s -> %s @@\n", kind(c.From), kind(c.To))
 		}
 		part.WriteString(lines.Unified(ended(from, c.From, to), ended(to, c.To, from), o.Context))
-		out.WriteString(o.color(part.String()))
+		out.WriteString(o.color(output.Visible(part.String(), "\t\n")))
 	}
 	return out.String()
 }

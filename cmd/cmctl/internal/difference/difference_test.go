@@ -26,6 +26,7 @@ func TestShow(t *testing.T) {
 		{"an empty value that comes", nil, "", "--- /dev/null\n+++ file data[k]\n@@ absent -> empty @@\n"},
 		{"text that becomes binary", "x", binary("\xff"), "--- live data[k]\n+++ file data[k]\n@@ -1 +1 @@\n-x\n\\ No newline at end of file\n+binary, 1 bytes, sha256 a8100ae6aa1940d0b663bb31cd466142\n"},
 		{"what is no string", []any{"a"}, []any{"a", "b"}, "--- live data[k]\n+++ file data[k]\n@@ -1,3 +1,4 @@\n [\n-  \"a\"\n+  \"a\",\n+  \"b\"\n ]\n"},
+		{"what a terminal obeys", "a\tb\x1b[2J", "\u202ec\r\n", "--- live data[k]\n+++ file data[k]\n@@ -1 +1 @@\n-a\tb\\x1b[2J\n\\ No newline at end of file\n+\\u202ec\\r\n"},
 		{"a boolean", nil, true, "--- /dev/null\n+++ file data[k]\n@@ -0,0 +1 @@\n+true\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"example.com/cmctl/pkg/types"
-	kjson "sigs.k8s.io/json"
 )
 
 // Format is what a text is meant to be.
@@ -111,16 +110,47 @@ func splitJSON(text []byte) (values []jsonValue, err error) {
 			return nil, &lineError{lineAt(int64(len(bytes.TrimRight(text, " \t\r\n")))), "it ends within a value"}
 		}
 		line := lineAt(dec.InputOffset() - int64(len(raw)))
-		var strict any
-		repeated, err := kjson.UnmarshalStrict(raw, &strict)
+		again, err := repeatedField(json.NewDecoder(bytes.NewReader(raw)), "")
 		switch {
 		case err != nil:
 			return nil, &lineError{line, err.Error()}
-		case len(repeated) > 0:
-			return nil, &repeatedKeyError{&lineError{line, repeated[0].Error()}}
+		case again != "":
+			return nil, &repeatedKeyError{&lineError{line, fmt.Sprintf("duplicate field %q", again)}}
 		}
 		values = append(values, jsonValue{raw, line})
 	}
+}
+
+// repeatedField is the path of the first key that an object of the next value has
+// twice, empty if there is none. Numbers are left as they are: JSON's may be
+// larger than any that Go has.
+func repeatedField(dec *json.Decoder, path string) (string, error) {
+	dec.UseNumber()
+	begin, err := dec.Token()
+	if err != nil || begin != json.Delim('{') && begin != json.Delim('[') {
+		return "", err
+	}
+	seen := map[string]bool{}
+	for i := 0; dec.More(); i++ {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		if begin == json.Delim('{') {
+			key, err := dec.Token()
+			if err != nil {
+				return "", err
+			}
+			name := key.(string) // the decoder takes nothing else
+			at = joined(path, name)
+			if seen[name] {
+				return at, nil
+			}
+			seen[name] = true
+		}
+		if again, err := repeatedField(dec, at); again != "" || err != nil {
+			return again, err
+		}
+	}
+	_, err = dec.Token()
+	return "", err
 }
 
 // opening tells whether a text begins with a bracket, and whether a double quote

@@ -26,7 +26,7 @@ func TestJSONIsReadAsJSONOrRefused(t *testing.T) {
 		{"below a marker", "a.yaml", "---\n{" + head + "\"data\":{\"a\":\"x\ny\"}}", `a.yaml:2: this looks like JSON`},
 		{"below a directive", "a.yaml", "%YAML 1.1\n---\n{" + head + "\"data\":{\"a\":\"x\ny\"}}", `a.yaml:3: this looks like JSON`},
 		{"the second one", "a.json", "{" + head + "\"data\":{}}\n{" + head + "\n\"data\":{\"a\":foo}}", `a.json:3: not valid JSON: invalid character 'o' in literal false`},
-		{"a number that is none", "a.yaml", "{" + head + `"data":{"a":1e999}}`, "a.yaml:1: this looks like JSON"},
+		{"a number that is larger than others read", "a.yaml", "{" + head + `"data":{"a":1e999}}`, "a.yaml:1: data[a] must be a string, not the number 1e999"},
 		{"a word", "a.yaml", "{" + head + `"data":{"a":foo}}`, "a.yaml:1: this looks like JSON"},
 		{"a key alone", "a.yaml", "{" + head + `"data":{"a":"1", b, "c":"3"}}`, "a.yaml:1: this looks like JSON"},
 		{"a comma too many", "a.yaml", "{" + head + `"data":{"a":"1",}}`, "a.yaml:1: this looks like JSON"},

@@ -95,6 +95,11 @@ func parseDocuments(part Part, format Format) ([]parsed, error) {
 		return fromJSON(values, err)
 	}
 	doc, err := ParseYAML(part.Text)
+	if err != nil {
+		if readable := standIn(part.Text); readable != nil {
+			doc, err = ParseYAML(readable)
+		}
+	}
 	if err == nil {
 		err = checkFlow(part.Text)
 	}

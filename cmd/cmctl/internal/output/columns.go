@@ -78,12 +78,15 @@ func splitColumns(spec string) []string {
 }
 
 // columnsPrinter prints a row for each object, with <none> for what isn't there.
+// What it prints later goes on under the same header.
 func columnsPrinter(columns []column, o Options) Printer {
+	below := &Rows{NoHeaders: o.NoHeaders, Colors: o.Colors}
+	var header []string
+	for _, c := range columns {
+		header = append(header, c.header)
+	}
 	return printFunc(func(w *bytes.Buffer, objects Objects) error {
-		t := Table{NoHeaders: o.NoHeaders, Colors: o.Colors}
-		for _, c := range columns {
-			t.Header = append(t.Header, c.header)
-		}
+		var rows [][]string
 		for _, d := range objects.Items {
 			row := make([]string, 0, len(columns))
 			for _, c := range columns {
@@ -93,9 +96,9 @@ func columnsPrinter(columns []column, o Options) Printer {
 				}
 				row = append(row, cell(values))
 			}
-			t.Rows = append(t.Rows, row)
+			rows = append(rows, row)
 		}
-		return t.Print(w)
+		return below.Print(w, header, rows)
 	})
 }
 

@@ -71,6 +71,7 @@ func TestFormats(t *testing.T) {
 		{"jsonpath-file=" + file("{.data.mode}"), "blue"},
 		{"go-template={{.data.mode}} {{index .data \"app.yaml\"}}", "blue a: b\nc: d"},
 		{"go-template={{base64decode .binaryData.raw}}{{if exists . \"data\" \"none\"}}?{{end}}", "hi"},
+		{`go-template={{with index . "data" "mode"}}{{.}}{{end}}`, "blue"},
 		{"go-template-file=" + file("{{.metadata.generation}}"), "3"},
 		{`custom-columns=NAME:.metadata.name,YAML:.data['app.yaml'],NONE:.data.none`, "NAME   YAML         NONE\napp    a: b\\nc: d   <none>\n"},
 		{`custom-columns=N:{.metadata.name}`, "N\napp\n"},
@@ -106,6 +107,9 @@ func TestWhatIsMissingIsAnErrorUnlessAllowed(t *testing.T) {
 		"jsonpath={.data.none.deeper}":          "",
 		"go-template={{.data.none}}":            "<no value>",
 		"go-template=a {{.data.mode}}{{.none}}": "a blue<no value>",
+		`go-template={{index .data "none"}}`:    "<no value>",
+		`go-template={{index .none "none"}}`:    "<no value>",
+		`go-template={{index . "none" "none"}}`: "<no value>",
 	} {
 		objects := output.Objects{Items: []types.Document{parse(t, app)}}
 		got, err := print(t, spec, output.Options{}, objects)
@@ -248,4 +252,35 @@ func FuzzJSONPath(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestColumnsThatGoOnHaveOneHeader(t *testing.T) {
+	p, err := output.New("custom-columns=NAME:.metadata.name,MODE:.data.mode", output.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	for range 2 {
+		if err := p.Print(&b, output.Objects{Items: []types.Document{parse(t, app)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := "NAME   MODE\napp    blue\napp    blue\n"; b.String() != want {
+		t.Errorf("got %q", b.String())
+	}
+}
+
+func TestRowsAreAlignedAsTheyCome(t *testing.T) {
+	var out strings.Builder
+	var r output.Rows
+	header := []string{"NAME", "AGE"}
+	for _, rows := range [][][]string{{{"a", "1s"}, {"flags", "2s"}}, {{"b", "3s"}}, {{"longer-name", "4s"}}, {{"\x1b[2J", "5s"}}} {
+		if err := r.Print(&out, header, rows); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := "NAME    AGE\na       1s\nflags   2s\nb       3s\nlonger-name   4s\n\\x1b[2J       5s\n"
+	if out.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
+	}
 }
