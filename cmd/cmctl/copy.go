@@ -206,7 +206,7 @@ func mayCreate(ctx context.Context, object *client.Object, name string, options 
 func becomes(fresh, doc types.Document) (types.Document, error) {
 	values := map[types.Field]any{}
 	for _, c := range types.Diff(fresh, doc) {
-		if c.Field != lastApplied && !(c.Field.Section == "metadata" && slices.Contains(tied, c.Field.Key)) {
+		if !c.Field.Bookkeeping() && !(c.Field.Section == "metadata" && slices.Contains(tied, c.Field.Key)) {
 			values[c.Field] = c.To
 		}
 	}

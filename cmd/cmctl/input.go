@@ -101,7 +101,7 @@ func (f *factory) readFileOrStdin(ctx context.Context, path string) (text []byte
 		text, err = intake.File(ctx, path, intake.MaxValue)
 	}
 	if err != nil {
-		return nil, manifest.FileError(path, err)
+		return nil, intake.FileError(path, err)
 	}
 	return text, nil
 }

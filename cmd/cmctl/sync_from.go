@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"example.com/cmctl/cmd/cmctl/internal/fromfiles"
+	"example.com/cmctl/cmd/cmctl/internal/intake"
 	"example.com/cmctl/cmd/cmctl/internal/mirror"
 	"example.com/cmctl/pkg/retry"
 	"example.com/cmctl/pkg/types"
@@ -28,6 +30,9 @@ func (o *syncOptions) runFrom(ctx context.Context) error {
 	conn, err := o.connect("sync")
 	if err != nil {
 		return err
+	}
+	if _, err := os.Stat(o.from); err != nil { // to open it would make it
+		return intake.FileError(o.from, err)
 	}
 	folder, err := o.open(o.from)
 	if err != nil {

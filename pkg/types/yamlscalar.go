@@ -17,7 +17,7 @@ func oneLine(s string) string {
 		return `""`
 	case strings.ContainsAny(s, "\n\t") || unshowable(s) >= 0:
 		return doubleQuoted(s)
-	case !plainString(s) || looksTyped.MatchString(s) || s == "<<":
+	case !plainString(s) || looksTyped.MatchString(s) || s == "<<" || s == "=":
 		return doubleQuoted(s)
 	case !plainSyntax(s):
 		return "'" + strings.ReplaceAll(s, "'", "''") + "'"

@@ -130,8 +130,8 @@ func FuzzALineLooksAsBefore(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
-		if len(line) > 60 || !utf8.ValidString(line) || strings.ContainsFunc(line, func(r rune) bool { return r < ' ' && r != '\t' || r >= 0x7f }) || line == "<<" {
-			t.Skip() // as a key, << would be read as something else
+		if len(line) > 60 || !utf8.ValidString(line) || strings.ContainsFunc(line, func(r rune) bool { return r < ' ' && r != '\t' || r >= 0x7f }) || line == "<<" || line == "=" {
+			t.Skip() // as a key, << would be read as something else, and = by some parsers
 		}
 		for _, value := range []any{map[string]any{"k": line}, map[string]any{line: "v"}, []any{line}} {
 			want, err := yamlv2.Marshal(value)
@@ -144,6 +144,13 @@ func FuzzALineLooksAsBefore(f *testing.F) {
 			}
 		}
 	})
+}
+
+// YAML 1.1 has a type for it, which some parsers know and can't read.
+func TestAnEqualsSignAloneIsQuoted(t *testing.T) {
+	if got, want := readable(t, map[string]any{"k": "=", "l": "=="}), "k: \"=\"\nl: ==\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }
 
 var almostDate = regexp.MustCompile(`^\d{4}-\d`)

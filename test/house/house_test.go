@@ -66,7 +66,7 @@ func TestImportsRunOneWay(t *testing.T) {
 		"cmd/cmctl/internal/mirror":     {},
 		"cmd/cmctl/internal/draft":      {"pkg/types"},
 		"cmd/cmctl/internal/markers":    {"pkg/types/lines"},
-		"cmd/cmctl/internal/view":       {"cmd/cmctl/internal/manifest", "cmd/cmctl/internal/markers", "pkg/types", "pkg/types/lines"},
+		"cmd/cmctl/internal/view":       {"cmd/cmctl/internal/intake", "cmd/cmctl/internal/manifest", "cmd/cmctl/internal/markers", "pkg/types", "pkg/types/lines"},
 		"pkg/server": {"pkg/server/discovery", "pkg/server/fieldmanager", "pkg/server/openapi", "pkg/server/patch",
 			"pkg/server/render", "pkg/server/store", "pkg/types"},
 		"pkg/server/discovery":       {"pkg/types"},

@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"unicode/utf8"
 
-	"example.com/cmctl/pkg/types"
+	"example.com/cmctl/cmd/cmctl/internal/intake"
 )
 
 // addEnvFile reads one env file.
@@ -20,15 +19,19 @@ func (c *collector) addEnvFile(path string) {
 	if path == "-" {
 		path = "standard input"
 	}
-	if !utf8.Valid(text) {
-		c.fail(fmt.Errorf("%s is not UTF-8 text: byte %d", path, types.InvalidUTF8(text)))
+	if err := intake.CheckText(path, text); err != nil {
+		c.fail(err)
 		return
 	}
+	before, failed := len(c.origin), len(c.errs)
 	e := env{collector: c, path: path, text: string(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")))}
 	for e.text != "" {
 		if !e.entry() {
 			return // what follows is probably no new entry
 		}
+	}
+	if len(c.origin) == before && len(c.errs) == failed {
+		c.Note("%s holds no KEY=VALUE", path)
 	}
 }
 
@@ -56,6 +59,10 @@ func (e *env) entry() bool {
 		return true
 	}
 	origin := fmt.Sprintf("%s:%d", e.path, e.line)
+	if strings.Contains(line, "\r") {
+		e.fail(fmt.Errorf("%s: a carriage return stands within the line, which would become part of the value; end lines with LF or CR LF, or store the value with --from-file", origin))
+		return false
+	}
 	key, value, given := strings.Cut(line, "=")
 	if e.Dotenv {
 		key = strings.TrimSpace(strings.TrimPrefix(key, "export "))

@@ -8,7 +8,6 @@ package fromfiles
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -102,7 +101,7 @@ func (c *collector) add(key string, value []byte, origin string) {
 	}
 	c.origin[key] = origin
 	bad := types.InvalidUTF8(value)
-	guess := encodingOf(value)
+	guess := intake.Encoding(value)
 	if guess != "" {
 		guess = " (looks like " + guess + ")"
 	}
@@ -152,7 +151,7 @@ func (c *collector) addFileArg(arg string) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		c.fail(fileError(path, err))
+		c.fail(intake.FileError(path, err))
 	case info.IsDir() && named:
 		c.fail(argumentf("--from-file=%s: a folder gives one key a file, so KEY= can't be said with it", arg))
 	case info.IsDir():
@@ -202,7 +201,7 @@ func (s Sources) reader(ctx context.Context) func(path string) ([]byte, error) {
 			value, err = intake.All(ctx, s.Stdin, intake.MaxValue)
 		}
 		if err != nil {
-			return nil, fileError(path, err)
+			return nil, intake.FileError(path, err)
 		}
 		return value, nil
 	}
@@ -230,7 +229,7 @@ type folder struct {
 func (f *folder) enter(dir string) {
 	info, err := os.Stat(dir)
 	if err != nil {
-		f.fail(fileError(dir, err))
+		f.fail(intake.FileError(dir, err))
 		return
 	}
 	if slices.ContainsFunc(f.above, func(above fs.FileInfo) bool { return os.SameFile(above, info) }) {
@@ -239,7 +238,7 @@ func (f *folder) enter(dir string) {
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		f.fail(fileError(dir, err))
+		f.fail(intake.FileError(dir, err))
 		return
 	}
 	f.above = append(f.above, info)
@@ -257,7 +256,7 @@ func (f *folder) visit(path, name string) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		f.fail(fileError(path, err))
+		f.fail(intake.FileError(path, err))
 	case info.IsDir() && f.Recursive:
 		f.enter(path)
 	case info.IsDir():
@@ -276,14 +275,4 @@ func (f *folder) key(path string) string {
 		return filepath.Base(path)
 	}
 	return strings.ReplaceAll(filepath.ToSlash(below), "/", f.KeySep)
-}
-
-// fileError says in a person's words why a file can't be used: path: no such file
-// or directory.
-func fileError(path string, err error) error {
-	var pathErr *fs.PathError
-	if errors.As(err, &pathErr) {
-		err = pathErr.Err
-	}
-	return fmt.Errorf("%s: %w", path, err)
 }

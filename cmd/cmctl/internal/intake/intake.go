@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 )
 
@@ -62,6 +63,19 @@ type GivenUpError struct{ Err error }
 
 func (e *GivenUpError) Error() string { return "was not read to its end" }
 func (e *GivenUpError) Unwrap() error { return e.Err }
+
+// FileError says in a person's words why a file can't be used: path: no such file or
+// directory.
+func FileError(path string, err error) error {
+	var pathErr *fs.PathError
+	if errors.As(err, &pathErr) {
+		err = pathErr.Err
+	}
+	if to, linkErr := os.Readlink(path); linkErr == nil && errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: %w; it is a link to %s", path, err, to)
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}
 
 // within runs read, and leaves it alone when the context ends first.
 func within(ctx context.Context, read func() ([]byte, error)) ([]byte, error) {

@@ -93,7 +93,7 @@ func (c *checker) values() {
 		c.add(p.Path, "%s", message)
 	}
 	meta, _ := c.Document["metadata"].(map[string]any)
-	for _, field := range []string{"name", "generateName", "namespace", "uid", "resourceVersion"} {
+	for _, field := range []string{"name", "generateName", "namespace", "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp"} {
 		path := []string{"metadata", field}
 		if _, ok := meta[field].(string); !ok && meta[field] != nil {
 			message := "metadata." + field + " must be a string"

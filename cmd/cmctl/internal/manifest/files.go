@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"example.com/cmctl/cmd/cmctl/internal/intake"
 )
 
 // files are those that one operand names.
@@ -22,8 +24,10 @@ func (o Options) files(path string) ([]string, []error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(path, `*?[`):
 		return o.matching(path)
+	case errors.Is(err, fs.ErrNotExist) && strings.Contains(path, ","):
+		return nil, []error{fmt.Errorf("%w; give each file a -f of its own", intake.FileError(path, err))}
 	case err != nil:
-		return nil, []error{FileError(path, err)}
+		return nil, []error{intake.FileError(path, err)}
 	case !info.IsDir():
 		return []string{path}, nil
 	}
@@ -83,7 +87,9 @@ type walk struct {
 	folders bool // there are folders below
 }
 
-func (w *walk) fault(path string, err error) { w.faults = append(w.faults, FileError(path, err)) }
+func (w *walk) fault(path string, err error) {
+	w.faults = append(w.faults, intake.FileError(path, err))
+}
 
 func (w *walk) skip(path, why string) {
 	if w.SkippedFile != nil {
@@ -117,11 +123,13 @@ func (w *walk) enter(dir string) {
 }
 
 func (w *walk) visit(path string, e fs.DirEntry) {
-	isFolder := e.IsDir()
-	if e.Type()&fs.ModeSymlink != 0 {
-		info, err := os.Stat(path)
-		isFolder = err == nil && info.IsDir()
+	kind := e.Type()
+	if kind&fs.ModeSymlink != 0 {
+		if info, err := os.Stat(path); err == nil {
+			kind = info.Mode().Type()
+		}
 	}
+	isFolder := kind.IsDir()
 	ext := strings.ToLower(filepath.Ext(path))
 	switch {
 	case strings.HasPrefix(e.Name(), "."):
@@ -135,6 +143,8 @@ func (w *walk) visit(path string, e fs.DirEntry) {
 		w.fault(path, errors.New("this folder is a kustomization, which isn't built here; "+Kustomize))
 	case ext != ".yaml" && ext != ".yml" && ext != ".json":
 		w.skip(path, "its name ends in none of .yaml, .yml and .json")
+	case !kind.IsRegular() && kind&fs.ModeSymlink == 0:
+		w.skip(path, "it is not a file") // to read a named pipe would wait
 	default:
 		w.found = append(w.found, path)
 	}

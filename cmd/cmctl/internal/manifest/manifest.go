@@ -10,14 +10,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"unicode/utf8"
 
 	"example.com/cmctl/cmd/cmctl/internal/intake"
 	"example.com/cmctl/pkg/types"
@@ -136,7 +134,7 @@ func (o Options) text(ctx context.Context, path string) ([]byte, error) {
 	if path != "-" {
 		text, err := intake.File(ctx, path, intake.MaxManifests)
 		if err != nil {
-			return nil, FileError(path, err)
+			return nil, intake.FileError(path, err)
 		}
 		return text, nil
 	}
@@ -145,16 +143,6 @@ func (o Options) text(ctx context.Context, path string) ([]byte, error) {
 		return nil, fmt.Errorf("standard input: %w", err)
 	}
 	return text, nil
-}
-
-// FileError says in a person's words why a file can't be used: path: no such file or
-// directory.
-func FileError(path string, err error) error {
-	var pathErr *fs.PathError
-	if errors.As(err, &pathErr) {
-		err = pathErr.Err
-	}
-	return fmt.Errorf("%s: %w", path, err)
 }
 
 func display(path string) string {
@@ -186,8 +174,8 @@ type parser struct {
 }
 
 func (p *parser) parse(text []byte) {
-	if !utf8.Valid(text) {
-		p.faults = append(p.faults, fmt.Errorf("%s is not UTF-8 text", p.file))
+	if err := intake.CheckText(p.file, text); err != nil {
+		p.faults = append(p.faults, err)
 		return
 	}
 	for _, d := range Split(text) {

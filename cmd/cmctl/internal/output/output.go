@@ -84,6 +84,12 @@ func New(spec string, o Options) (Printer, error) {
 		text = o.Template
 	}
 	switch name {
+	case "yaml", "json", "name":
+		if given {
+			return nil, fmt.Errorf("-o %s takes nothing after it, and not %q", name, text)
+		}
+	}
+	switch name {
 	case "yaml":
 		return printFunc(printYAML), nil
 	case "json":
@@ -92,7 +98,7 @@ func New(spec string, o Options) (Printer, error) {
 		return printFunc(printNames), nil
 	case "jsonpath", "jsonpath-as-json":
 		return newPathPrinter(text, name == "jsonpath-as-json", o)
-	case "go-template":
+	case "go-template", "template": // kubectl has both
 		return newTemplate(text, o)
 	case "custom-columns":
 		return newColumns(text, o)

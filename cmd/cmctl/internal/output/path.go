@@ -97,7 +97,7 @@ func (p *Path) Text(d types.Document, allowMissing bool) (string, error) {
 		if _, without := p.find(d, true); without == nil {
 			return "", &MissingError{fmt.Sprintf("jsonpath %s: %v (--allow-missing prints nothing in its place)", p.source, err)}
 		}
-		return "", fmt.Errorf("jsonpath %s: %w", p.source, err)
+		return "", fmt.Errorf("jsonpath %s: %s", p.source, plainKinds.Replace(err.Error()))
 	}
 	b := strings.Builder{}
 	for _, group := range results {
@@ -110,6 +110,10 @@ func (p *Path) Text(d types.Document, allowMissing bool) (string, error) {
 	}
 	return b.String(), nil
 }
+
+// plainKinds names what the library names as Go does.
+var plainKinds = strings.NewReplacer("map[string]interface {}", "a map", "[]interface {}", "a list",
+	"is not array or slice", "is no list")
 
 // Values are what the template finds in an object, none if it isn't there.
 func (p *Path) Values(d types.Document) ([]any, error) {

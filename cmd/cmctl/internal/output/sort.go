@@ -64,6 +64,9 @@ func (p *Path) steps() []jsonpath.Node {
 		return nil
 	}
 	for _, n := range list.Nodes {
+		if field, ok := n.(*jsonpath.FieldNode); ok && field.Value == "" {
+			return nil // a dot that nothing follows
+		}
 		switch n.Type() {
 		case jsonpath.NodeField, jsonpath.NodeArray, jsonpath.NodeFilter, jsonpath.NodeWildcard, jsonpath.NodeUnion, jsonpath.NodeRecursive:
 		default:

@@ -17,7 +17,7 @@ func TestEditedJSONIsReadAsJSON(t *testing.T) {
 		{"a comma after the last one", `"1",`, `1`},
 		{"a line feed in a string", "\"x\ny\"", `draft.json:4: not valid JSON: invalid character '\n' in string literal`},
 		{"a word", "foo", `draft.json:4: not valid JSON: invalid character 'o'`},
-		{"a number that is none", "1e999", `draft.json:1: not valid JSON`},
+		{"a number that is larger than others read", "1e999", `draft.json:4: data[a] must be a string, not the number 1e999`},
 		{"a key alone", `"1", b`, `draft.json:4: not valid JSON: invalid character 'b'`},
 		{"two commas", `"1",,`, `draft.json:5: not valid JSON: invalid character '}'`},
 	} {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"example.com/cmctl/cmd/cmctl/internal/intake"
 	"example.com/cmctl/cmd/cmctl/internal/markers"
 	"example.com/cmctl/pkg/types"
 )
@@ -71,7 +72,7 @@ func (v keyView) Read(path string, text []byte, base types.Document) (types.Docu
 		return nil, nil
 	}
 	if !utf8.Valid(text) {
-		return nil, []error{fmt.Errorf("%s is not UTF-8 text, from byte %d on", path, len(bytes.ToValidUTF8(text, nil)))}
+		return nil, []error{intake.CheckText(path, text)}
 	}
 	mine := base.Clone()
 	mine.Set(v.field, string(text))
