@@ -111,3 +111,14 @@ func TestFailedConnectionsInWords(t *testing.T) {
 		}
 	}
 }
+
+// A plugin that fails may need what is out of reach as well; but one that never
+// gave credentials is probably set up wrong.
+func TestAWatchOutlivesItsCredentialPlugin(t *testing.T) {
+	for _, synced := range []bool{true, false} {
+		f := &follower{synced: synced, WatchOptions: WatchOptions{Patient: true}}
+		if got := f.mayPass(&CredentialsError{}); got != synced {
+			t.Errorf("synced %v: goes on %v", synced, got)
+		}
+	}
+}
