@@ -23,6 +23,10 @@ func (c *collector) addEnvFile(path string) {
 		c.fail(err)
 		return
 	}
+	if !bytes.ContainsRune(text, '\n') && bytes.ContainsRune(bytes.TrimRight(text, "\r"), '\r') {
+		c.fail(fmt.Errorf("%s: its lines end in carriage returns alone, and would become one value; end them with LF or CR LF", path))
+		return
+	}
 	before, failed := len(c.origin), len(c.errs)
 	e := env{collector: c, path: path, text: string(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")))}
 	for e.text != "" {
@@ -59,10 +63,6 @@ func (e *env) entry() bool {
 		return true
 	}
 	origin := fmt.Sprintf("%s:%d", e.path, e.line)
-	if strings.Contains(line, "\r") {
-		e.fail(fmt.Errorf("%s: a carriage return stands within the line, which would become part of the value; end lines with LF or CR LF, or store the value with --from-file", origin))
-		return false
-	}
 	key, value, given := strings.Cut(line, "=")
 	if e.Dotenv {
 		key = strings.TrimSpace(strings.TrimPrefix(key, "export "))

@@ -2,40 +2,75 @@ package manifest
 
 import (
 	"bytes"
+	"encoding/json"
 	"strings"
 	"unicode/utf8"
 
+	"example.com/cmctl/pkg/types"
 	yamlv3 "go.yaml.in/yaml/v3"
 )
 
-// standIn puts a number in the place of .inf and .nan where a string belongs, so
-// that a text which has them can be read, and all that is wrong with it be told
-// together. JSON has no word for them. The checker takes no number there, and what
-// was typed is looked up in the text itself. It returns nil if there is none.
-func standIn(text []byte) (replaced []byte) {
+// parseInfinite is ParseYAML for a text that may have .inf or .nan where a string
+// belongs, so that all that is wrong with it can be told together. JSON has no word
+// for them: another number is read in their place, and then they are put back as
+// numbers that nothing can encode. without is the error that it had as it is.
+func parseInfinite(text []byte, without error) (types.Document, error) {
+	readable, found := standIn(text)
+	if found == nil {
+		return nil, without
+	}
+	doc, err := ParseYAML(readable)
+	if err != nil {
+		return nil, err
+	}
+	objects := []types.Document{doc}
+	if strings.HasSuffix(doc.Kind(), "List") {
+		if objects, err = listItems(doc); err != nil {
+			return doc, nil // which is told of the List
+		}
+	}
+	for _, in := range found {
+		raw, _ := objects[in.object].Value(in.path...)
+		if entries, ok := raw.(map[string]any); ok {
+			entries[in.key] = json.Number(in.typed)
+		}
+	}
+	return doc, nil
+}
+
+// infinity is the place of an .inf or .nan.
+type infinity struct {
+	object     int // in the List
+	path       []string
+	key, typed string
+}
+
+// standIn puts a number in the place of each that it finds.
+func standIn(text []byte) (replaced []byte, found []infinity) {
 	// The parser panics on some broken texts, which have other faults.
 	defer func() {
 		if recover() != nil {
-			replaced = nil
+			replaced, found = nil, nil
 		}
 	}()
 	var document yamlv3.Node
 	if yamlv3.Unmarshal(text, &document) != nil || len(document.Content) == 0 {
-		return nil
+		return nil, nil
 	}
-	for _, object := range objectsIn(document.Content[0]) {
+	replaced = bytes.Clone(text)
+	for i, object := range objectsIn(document.Content[0]) {
 		for _, path := range stringMaps {
-			for _, n := range valuesAt(object, path) {
+			entries := entriesAt(object, path)
+			for k := 0; k+1 < len(entries); k += 2 {
+				n := entries[k+1]
 				if at := offsetOf(text, n); infinite(n) && at >= 0 {
-					if replaced == nil {
-						replaced = bytes.Clone(text)
-					}
 					copy(replaced[at:], strings.Repeat("1", len(n.Value)))
+					found = append(found, infinity{i, path, entries[k].Value, n.Value})
 				}
 			}
 		}
 	}
-	return replaced
+	return replaced, found
 }
 
 // objectsIn are the items of a List, or the one object that a document is.
@@ -49,8 +84,8 @@ func objectsIn(root *yamlv3.Node) []*yamlv3.Node {
 	return nil
 }
 
-// valuesAt are the values of the map at a path.
-func valuesAt(object *yamlv3.Node, path []string) (values []*yamlv3.Node) {
+// entriesAt are the keys and values of the map at a path, by turns.
+func entriesAt(object *yamlv3.Node, path []string) []*yamlv3.Node {
 	at := object
 	for _, part := range path {
 		if at = childOf(at, part); at == nil {
@@ -60,10 +95,7 @@ func valuesAt(object *yamlv3.Node, path []string) (values []*yamlv3.Node) {
 	if at.Kind != yamlv3.MappingNode {
 		return nil
 	}
-	for i := 1; i < len(at.Content); i += 2 {
-		values = append(values, at.Content[i])
-	}
-	return values
+	return at.Content
 }
 
 // infinite tells .inf and .nan by what they lack. One with an anchor may be meant

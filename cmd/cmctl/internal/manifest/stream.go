@@ -96,9 +96,7 @@ func parseDocuments(part Part, format Format) ([]parsed, error) {
 	}
 	doc, err := ParseYAML(part.Text)
 	if err != nil {
-		if readable := standIn(part.Text); readable != nil {
-			doc, err = ParseYAML(readable)
-		}
+		doc, err = parseInfinite(part.Text, err)
 	}
 	if err == nil {
 		err = checkFlow(part.Text)
