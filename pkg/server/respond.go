@@ -126,6 +126,13 @@ func (s *Server) statusOf(r *request, err error) *types.StatusError {
 	switch {
 	case errors.As(err, &status):
 		return status
+	case errors.Is(err, store.ErrUnknown):
+		s.log.Warn("a write was not finished in time", "id", r.info.id, "err", err)
+		return types.StoreTimeout()
+	case errors.Is(err, store.ErrFull):
+		return types.StoreFull()
+	case errors.Is(err, store.ErrStalled):
+		return types.StoreStalled()
 	case errors.Is(err, context.DeadlineExceeded):
 		return types.Timeout("the request took longer than it may; nothing was stored")
 	case errors.Is(err, store.ErrClosed):

@@ -297,8 +297,7 @@ func Unavailable(message string, retryAfterSeconds int) *StatusError {
 	return failure(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, message, retryIn(retryAfterSeconds))
 }
 
-// Timeout says that the request took too long and was given up before anything
-// was stored.
+// Timeout says that the request took too long.
 func Timeout(message string) *StatusError {
 	return failure(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "Timeout: "+message, generic())
 }
@@ -347,4 +346,26 @@ func StoreFailed() *StatusError {
 	return failure(http.StatusInternalServerError, metav1.StatusReasonInternalError,
 		"Internal error occurred: the storage failed while it wrote; whether this write was stored is open until the server "+
 			"is restarted, so read the object again before repeating it", nil)
+}
+
+// ReasonInsufficientStorage is the reason of a 507, for which Kubernetes has none.
+const ReasonInsufficientStorage metav1.StatusReason = "InsufficientStorage"
+
+// StoreFull refuses a write that the disk has no room for. Nothing was stored. The
+// code is one that clients take for final.
+func StoreFull() *StatusError {
+	return failure(http.StatusInsufficientStorage, ReasonInsufficientStorage,
+		"the server's disk is full; nothing was stored; free space or delete objects, writes go on by themselves once there is room", generic())
+}
+
+// StoreStalled refuses a write while the disk hangs. Nothing was stored.
+func StoreStalled() *StatusError {
+	return Unavailable("the server's disk does not finish an earlier write; nothing was stored", 5)
+}
+
+// StoreTimeout says that a write was not finished in the time that the request had:
+// it may still be stored.
+func StoreTimeout() *StatusError {
+	return Timeout("the storage did not finish the write in time; whether it will be stored is open, " +
+		"so read the object again before repeating it")
 }

@@ -209,11 +209,12 @@ type Store interface {
 	// Commit makes the writes if every guard holds, as one step, and returns
 	// their revision. When it returns, they are durable, and only then can a
 	// reader see them. A *GuardError says which guard failed and that nothing
-	// was written. ErrFailed: the store could not make it durable and takes no
-	// more writes; whether this one survives is open until the restart. A
-	// context that ends before the store took the transaction up has written
-	// nothing; afterwards the outcome is waited for, which takes no longer
-	// than a sync.
+	// was written; so do ErrFull and ErrStalled, which pass. ErrFailed: the
+	// store could not make it durable and takes no more writes; whether this one
+	// survives is open until the restart. A context that ends before the store
+	// took the transaction up has written nothing; afterwards the outcome is
+	// waited for, unless that takes seconds: then it is left open with
+	// ErrUnknown.
 	Commit(ctx context.Context, txn Txn) (Revision, error)
 
 	// Watch returns the changes under prefix after the revision from: those
@@ -233,8 +234,8 @@ type Store interface {
 	// State returns the current and the compacted revision.
 	State() State
 
-	// Healthy is nil while the store takes writes, else ErrFailed or ErrClosed
-	// with the cause.
+	// Healthy is nil while the store takes writes, else ErrFailed, ErrClosed,
+	// ErrFull or ErrStalled with the cause.
 	Healthy() error
 
 	// Close ends all watches, waits for what runs and releases the data. After
@@ -259,6 +260,16 @@ var (
 	// store serves what it had and refuses further writes until it is opened
 	// anew.
 	ErrFailed = errors.New("store failed to write and takes no more writes until it is restarted")
+	// ErrFull comes from Commit while the disk has no room to spare. Nothing was
+	// written. Deletions are taken for longer than other writes, and all of them
+	// again once there is room.
+	ErrFull = errors.New("no room is left on the disk")
+	// ErrStalled comes from Commit while the disk does not finish what was begun
+	// before. Nothing was written. It passes when the disk goes on.
+	ErrStalled = errors.New("the disk does not finish an earlier write")
+	// ErrUnknown comes from Commit when its context ended while the transaction was
+	// being written by a disk that takes very long: it may become durable, or not.
+	ErrUnknown = errors.New("whether the write was made is open")
 	// ErrLocked comes from opening a store that another process has open.
 	ErrLocked = errors.New("store is in use by another process")
 	// ErrDamaged comes from whatever meets stored data that is not what was

@@ -53,7 +53,7 @@ func benchmarkSwap(b *testing.B, writers int) {
 func rawPebble(b *testing.B, writers, n int) time.Duration {
 	s := &Store{opts: Options{}.withDefaults(), failed: make(chan struct{})}
 	s.log = s.opts.Logger
-	s.fs = newFreezingFS(s.opts.FS, s.fail)
+	s.fs = newFreezingFS(s.opts.FS, nil, s.fail)
 	db, err := pebble.Open(b.TempDir(), s.pebbleOptions(nil))
 	ok(b, err)
 	defer db.Close()

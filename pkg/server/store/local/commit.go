@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,7 +60,7 @@ func (s *Store) Commit(ctx context.Context, txn store.Txn) (store.Revision, erro
 	if s.isClosing() {
 		return 0, store.ErrClosed
 	}
-	if err := s.failureErr(); err != nil {
+	if err := s.hindrance(); err != nil {
 		return 0, err
 	}
 	select {
@@ -71,30 +72,36 @@ func (s *Store) Commit(ctx context.Context, txn store.Txn) (store.Revision, erro
 	case <-s.failed:
 		return 0, s.failureErr()
 	}
-	cancelled := ctx.Done()
-	for {
-		select {
-		case res := <-r.done:
-			return res.rev, res.err
-		case <-cancelled:
-			if r.state.CompareAndSwap(waiting, abandoned) {
-				return 0, ctx.Err()
-			}
-			cancelled = nil // it is being written: the outcome is near
-		case <-s.failed:
-			return s.outcomeAfterFailure(r)
-		case <-s.closing:
-			// The committer may have left before it saw the request.
-			if r.state.CompareAndSwap(waiting, abandoned) {
-				return 0, store.ErrClosed
-			}
-			select {
-			case res := <-r.done:
-				return res.rev, res.err
-			case <-s.failed:
-				return s.outcomeAfterFailure(r)
-			}
+	select {
+	case res := <-r.done:
+		return res.rev, res.err
+	case <-ctx.Done():
+		if r.state.CompareAndSwap(waiting, abandoned) {
+			return 0, ctx.Err()
 		}
+	case <-s.failed:
+		return s.outcomeAfterFailure(r)
+	case <-s.closing:
+		// The committer may have left before it saw the request.
+		if r.state.CompareAndSwap(waiting, abandoned) {
+			return 0, store.ErrClosed
+		}
+	}
+	return s.outcome(ctx, r)
+}
+
+// outcome waits for what became of a request that is being written, which is near
+// unless the disk hangs.
+func (s *Store) outcome(ctx context.Context, r *request) (store.Revision, error) {
+	late := time.NewTimer(s.opts.outcomeWait)
+	defer late.Stop()
+	select {
+	case res := <-r.done:
+		return res.rev, res.err
+	case <-s.failed:
+		return s.outcomeAfterFailure(r)
+	case <-late.C:
+		return 0, fmt.Errorf("%w: %w", store.ErrUnknown, cmp.Or(ctx.Err(), store.ErrClosed))
 	}
 }
 
@@ -217,6 +224,8 @@ type committer struct {
 	batch   *pebble.Batch
 	taken   int
 	bytes   int
+	room    level // when this batch was begun, with why it is not roomy
+	noRoom  error
 	replies []reply
 	changes []change
 	maint   []*maintenance
@@ -253,7 +262,13 @@ func (c *committer) take(r *request) {
 	if !r.state.CompareAndSwap(waiting, taken) {
 		return
 	}
-	c.taken++
+	if c.taken++; c.taken == 1 {
+		c.room, c.noRoom = c.s.room.look()
+	}
+	if !c.room.admits(r) {
+		c.replies = append(c.replies, reply{r, result{err: c.noRoom}})
+		return
+	}
 	if err := c.checkGuards(r.guards); err != nil {
 		c.replies = append(c.replies, reply{r, result{err: err}})
 		return
@@ -318,11 +333,15 @@ func (c *committer) writable() *pebble.Batch {
 func (c *committer) flush() {
 	s := c.s
 	if c.batch != nil {
-		if err := c.sync(); err != nil {
+		done := s.pace.begin()
+		err := c.sync()
+		done()
+		if err != nil {
 			s.fail(err)
 			c.refuse()
 			return
 		}
+		s.mark.raise(c.view.current)
 		published := c.view
 		published.tree = c.view.tree.Copy()
 		s.view.Store(&published)

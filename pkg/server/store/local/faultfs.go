@@ -1,33 +1,103 @@
 package local
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"example.com/cmctl/pkg/server/store"
 )
 
+// repeatAfter is how long an operation waits for what it lacks before it is tried
+// again.
+const repeatAfter = 200 * time.Millisecond
+
 // freezingFS is the file system that Pebble gets; the package comment says why.
-// Once armed, an error on a file that Pebble can't do without is reported to
-// fail, and the operation that met it does not return until thaw.
+// Once armed, an error on a file that Pebble can't do without does not reach it. An
+// operation that lacked something which may come back, such as space, is repeated
+// until it succeeds. Any other error is reported to fail, and the operation that met
+// it does not return until thaw.
 type freezingFS struct {
 	vfs.FS
-	fail   func(error)
-	armed  atomic.Bool
-	frozen chan struct{} // closed when the first operation stands still
-	once   sync.Once     // guards closing frozen
-	thawed chan struct{} // closed by thaw, in tests only
+	fail    func(error)
+	closing <-chan struct{} // nothing is waited for any longer
+	armed   atomic.Bool
+	frozen  chan struct{} // closed when the first operation stands still
+	once    sync.Once     // guards closing frozen
+	thawed  chan struct{} // closed by thaw, in tests only
+
+	repeat time.Duration // between two tries
+
+	mu      sync.Mutex // guards what follows
+	waiting int        // operations that are being repeated
+	lack    error      // what the latest of them lacks; nil if there are none
 }
 
-func newFreezingFS(inner vfs.FS, fail func(error)) *freezingFS {
+func newFreezingFS(inner vfs.FS, closing <-chan struct{}, fail func(error)) *freezingFS {
 	return &freezingFS{
-		FS:     inner,
-		fail:   fail,
-		frozen: make(chan struct{}),
-		thawed: make(chan struct{}),
+		FS:      inner,
+		fail:    fail,
+		closing: closing,
+		frozen:  make(chan struct{}),
+		thawed:  make(chan struct{}),
+		repeat:  repeatAfter,
 	}
+}
+
+// lacking says what an operation lacked, if that may come back and the operation
+// has certainly not been carried out. Of a failed sync nobody knows the latter.
+func lacking(err error) error {
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return store.ErrFull
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return store.ErrStalled
+	}
+	return nil
+}
+
+// persist repeats an operation while it only lacks something. The operation goes on
+// where the last try ended.
+func (f *freezingFS) persist(op, path string, try func() error) error {
+	err := try()
+	if lacking(err) == nil || !f.armed.Load() {
+		return err
+	}
+	f.mu.Lock()
+	f.waiting++
+	f.mu.Unlock()
+	defer func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.waiting--; f.waiting == 0 {
+			f.lack = nil
+		}
+	}()
+	for lacking(err) != nil {
+		f.mu.Lock()
+		f.lack = fmt.Errorf("%w: %s %s: %w", lacking(err), op, path, err)
+		f.mu.Unlock()
+		select {
+		case <-time.After(f.repeat):
+			err = try()
+		case <-f.closing:
+			return err
+		}
+	}
+	return err
+}
+
+// lacks says what is lacking just now, if anything is.
+func (f *freezingFS) lacks() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.lack
 }
 
 // vital says whether Pebble would end the process over an error on this file.
@@ -64,9 +134,6 @@ func (f *freezingFS) thaw() { close(f.thawed) }
 func (f *freezingFS) Unwrap() vfs.FS { return f.FS }
 
 func (f *freezingFS) wrap(op, name string, file vfs.File, err error) (vfs.File, error) {
-	if !vital(f.PathBase(name)) {
-		return file, err
-	}
 	if f.check(op, name, err) != err {
 		// A thaw: what can't be on disk goes nowhere.
 		file, err = vfs.NewMem().Create("nowhere", vfs.WriteCategoryUnspecified)
@@ -78,18 +145,26 @@ func (f *freezingFS) wrap(op, name string, file vfs.File, err error) (vfs.File, 
 }
 
 func (f *freezingFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	file, err := f.FS.Create(name, c)
+	var file vfs.File
+	create := func() (err error) { file, err = f.FS.Create(name, c); return err }
+	if !vital(f.PathBase(name)) {
+		err := create()
+		return file, err
+	}
+	err := f.persist("create", name, create)
 	return f.wrap("create", name, file, err)
 }
 
 func (f *freezingFS) ReuseForWrite(old, name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	file, err := f.FS.ReuseForWrite(old, name, c)
+	var file vfs.File
+	err := f.persist("reuse", name, func() (err error) { file, err = f.FS.ReuseForWrite(old, name, c); return err })
 	return f.wrap("reuse", name, file, err)
 }
 
 // OpenDir is for syncing, without which a new log or manifest may be lost.
 func (f *freezingFS) OpenDir(name string) (vfs.File, error) {
-	dir, err := f.FS.OpenDir(name)
+	var dir vfs.File
+	err := f.persist("open", name, func() (err error) { dir, err = f.FS.OpenDir(name); return err })
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +178,12 @@ type freezingFile struct {
 }
 
 func (f *freezingFile) Write(p []byte) (int, error) {
-	n, err := f.File.Write(p)
+	n := 0
+	err := f.fs.persist("write", f.path, func() error {
+		m, err := f.File.Write(p[n:])
+		n += m
+		return err
+	})
 	if f.fs.check("write", f.path, err) != err {
 		return len(p), nil
 	}

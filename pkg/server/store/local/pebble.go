@@ -18,6 +18,7 @@ const (
 	pebbleFormat = pebble.FormatValueSeparation
 
 	defaultMemTableSize = 32 << 20 // one fills in seconds at full load; four are kept at most
+	minMemTableSize     = 256 << 10
 	defaultCacheBytes   = 64 << 20
 	bytesPerSync        = 512 << 10 // so that no sync has to wait for much that was written before
 )

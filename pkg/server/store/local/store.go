@@ -50,6 +50,8 @@ type Options struct {
 	memTableSize uint64 // small ones make tests see many flushes
 	apartAbove   int    // length beyond which a value gets a row of its own
 	withoutSync  bool   // for the test that shows that the crash tests see a loss
+	stalledAfter time.Duration
+	outcomeWait  time.Duration // for a write that is under way, beyond its context
 }
 
 func (o Options) withDefaults() Options {
@@ -77,6 +79,8 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.watchBytes, 64<<20)
 	setDefault(&o.apartAbove, defaultApartAbove)
 	setDefault(&o.memTableSize, defaultMemTableSize)
+	setDefault(&o.stalledAfter, stalledAfter)
+	setDefault(&o.outcomeWait, outcomeWait)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -99,6 +103,9 @@ type Store struct {
 	lock *pebble.Lock
 
 	place      place
+	room       room
+	pace       pace
+	mark       *mark
 	background seldom // for what Pebble says of its background work
 
 	// view is the published state. The committer alone stores it.
@@ -152,7 +159,12 @@ func Open(o Options) (*Store, error) {
 		failed:    make(chan struct{}),
 	}
 	s.background.period = time.Minute
-	s.fs = newFreezingFS(o.FS, s.fail)
+	s.fs = newFreezingFS(o.FS, s.closing, s.fail)
+	s.room = roomOf(o.FS, dir)
+	if s.room.reserve > 0 { // which must hold what several of them leave behind
+		s.opts.memTableSize = min(s.opts.memTableSize, max(s.room.reserve/8, minMemTableSize))
+	}
+	s.pace.zero, s.pace.limit = time.Now(), o.stalledAfter
 	if err := s.open(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open store %s: %w", dir, err), s.release())
 	}
@@ -172,6 +184,9 @@ func (s *Store) open() error {
 	s.db = db
 	v, err := s.load()
 	if err != nil {
+		return damaged(err)
+	}
+	if s.mark, err = openMark(s.opts.FS, s.opts.Dir, v.current); err != nil {
 		return damaged(err)
 	}
 	s.view.Store(v)
@@ -198,6 +213,9 @@ func (s *Store) release() error {
 		}
 		err = s.db.Close()
 	}
+	if s.mark != nil {
+		err = errors.Join(err, s.mark.close())
+	}
 	return errors.Join(err, s.lock.Close())
 }
 
@@ -222,7 +240,22 @@ func (s *Store) Healthy() error {
 		return store.ErrClosed
 	}
 	s.checkPlace()
-	return s.failureErr()
+	if err := s.hindrance(); err != nil {
+		return err
+	}
+	_, err := s.room.look()
+	return err
+}
+
+// hindrance is what keeps every write from being made, for good or for now.
+func (s *Store) hindrance() error {
+	if err := s.failureErr(); err != nil {
+		return err
+	}
+	if err := s.fs.lacks(); err != nil {
+		return err
+	}
+	return s.pace.check()
 }
 
 // fail ends writing for good. The first cause is kept.

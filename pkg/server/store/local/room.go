@@ -1,0 +1,73 @@
+package local
+
+import (
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"example.com/cmctl/pkg/server/store"
+)
+
+// maxReserve is what a large disk keeps free: the logs and tables of all the
+// memtables that there may be at once, so that what was acknowledged can always be
+// written out.
+const maxReserve = 256 << 20
+
+// level is what there is room for.
+type level int
+
+const (
+	roomy level = iota
+	tight       // for deletions, which are small and make room in time
+	full        // for nothing
+)
+
+// admits says whether a transaction may be made.
+func (l level) admits(r *request) bool {
+	if l != tight {
+		return l == roomy
+	}
+	for i := range r.writes {
+		if !r.writes[i].rec.Deleted {
+			return false
+		}
+	}
+	return true
+}
+
+// room is the reserve on the disk. Writes end while there is still some space, so
+// that each is refused before it is begun and its outcome is certain; that
+// deletions have space to be written into; and that Pebble, to which a log that
+// can't grow is fatal, seldom meets the end of the disk.
+type room struct {
+	fs  vfs.FS
+	dir string
+	// reserve is in bytes; 0 if the file system doesn't tell.
+	reserve uint64
+}
+
+func roomOf(fs vfs.FS, dir string) room {
+	r := room{fs: fs, dir: dir}
+	if usage, err := fs.GetDiskUsage(dir); err == nil {
+		r.reserve = min(maxReserve, usage.TotalBytes/8)
+	}
+	return r
+}
+
+// look tells the level, and unless it is roomy an ErrFull that says how much is
+// left. It takes about a microsecond.
+func (r room) look() (level, error) {
+	if r.reserve == 0 {
+		return roomy, nil
+	}
+	usage, err := r.fs.GetDiskUsage(r.dir)
+	if err != nil || usage.AvailBytes >= r.reserve {
+		return roomy, nil // an unknown amount is no reason to refuse
+	}
+	err = fmt.Errorf("%w: %d MiB are left, writes stop at %d MiB, deletions at %d MiB",
+		store.ErrFull, usage.AvailBytes>>20, r.reserve>>20, r.reserve/2>>20)
+	if usage.AvailBytes >= r.reserve/2 {
+		return tight, err
+	}
+	return full, err
+}
