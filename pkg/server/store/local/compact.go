@@ -18,7 +18,9 @@ const (
 )
 
 // maintenance is what compaction has the committer write. After it was received
-// done gets one answer, for which it has room, unless the store fails.
+// done gets one answer, for which it has room, unless the store fails. The batch is
+// left to the garbage collector: if the store fails, nobody knows whether the
+// committer is done with it, and a closed batch is used again.
 type maintenance struct {
 	batch     *pebble.Batch
 	compacted store.Revision // to publish; 0 changes nothing
@@ -87,7 +89,6 @@ func (s *Store) giveUp(ctx context.Context, at store.Revision) error {
 		return nil
 	}
 	b := s.db.NewBatch()
-	defer b.Close()
 	if err := b.Set(metaCompacted, encodeU64(uint64(at)), nil); err != nil {
 		return err
 	}
@@ -138,7 +139,6 @@ func (s *Store) sweepStep(ctx context.Context) (done bool, err error) {
 		return true, err
 	}
 	b := s.db.NewBatch()
-	defer b.Close()
 	for key := range keys {
 		if err := p.trim(key, b); err != nil {
 			return false, err

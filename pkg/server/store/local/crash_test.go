@@ -29,10 +29,12 @@ func crashRand(t *testing.T) *rand.Rand {
 
 // ledger is what a store has acknowledged.
 type ledger struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex     // guards what follows
+	entries []store.Record // in the order in which they were acknowledged
 	commits map[store.Revision]store.Record
 	last    store.Revision
 	newest  map[store.Key]store.Revision
+	givenUp store.Revision // states before it may be gone, whatever became of the compaction
 }
 
 func newLedger() *ledger {
@@ -45,24 +47,32 @@ func (l *ledger) add(rec store.Record) error {
 	if _, twice := l.commits[rec.Revision]; twice {
 		return fmt.Errorf("revision %d was given twice", rec.Revision)
 	}
+	l.entries = append(l.entries, rec)
 	l.commits[rec.Revision] = rec
 	l.last = max(l.last, rec.Revision)
 	l.newest[rec.Key] = max(l.newest[rec.Key], rec.Revision)
 	return nil
 }
 
-// copy is what was acknowledged up to now.
-func (l *ledger) copy() *ledger {
+func (l *ledger) len() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c := newLedger()
-	for rev, rec := range l.commits {
-		c.commits[rev] = rec
-		c.newest[rec.Key] = max(c.newest[rec.Key], rev)
-	}
-	c.last = l.last
-	return c
+	return len(l.entries)
 }
+
+// prefix is what was acknowledged first, so many entries.
+func (l *ledger) prefix(n int) *ledger {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := newLedger()
+	for _, rec := range l.entries[:n] {
+		_ = p.add(rec) // it was added before
+	}
+	return p
+}
+
+// copy is what was acknowledged up to now.
+func (l *ledger) copy() *ledger { return l.prefix(l.len()) }
 
 // verify demands that everything acknowledged is in s with its exact value: each
 // version that is not compacted, and of each key a version no older than the
@@ -74,7 +84,7 @@ func (l *ledger) verify(s *Store, all *ledger) error {
 		return fmt.Errorf("current is %d, %d was acknowledged", state.Current, l.last)
 	}
 	for rev, want := range l.commits {
-		if rev < state.Compacted {
+		if rev < max(state.Compacted, l.givenUp) {
 			continue
 		}
 		if err := same(s, want); err != nil {

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -37,6 +38,7 @@ type freezingFS struct {
 	mu      sync.Mutex // guards what follows
 	waiting int        // operations that are being repeated
 	lack    error      // what the latest of them lacks; nil if there are none
+	early   error      // the first that Pebble met
 }
 
 func newFreezingFS(inner vfs.FS, closing <-chan struct{}, fail func(error)) *freezingFS {
@@ -106,9 +108,30 @@ func vital(base string) bool {
 		strings.HasPrefix(base, "marker.")
 }
 
+// arm begins to keep errors from Pebble. It returns the first one that reached it
+// before, which Pebble need not have told of: one on its log may come to light only
+// with a later commit, and then ends the process.
+func (f *freezingFS) arm() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.armed.Store(true)
+	return f.early
+}
+
+// passes says whether an error may reach Pebble, and remembers it.
+func (f *freezingFS) passes(err error) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.armed.Load() {
+		return false
+	}
+	f.early = cmp.Or(f.early, err)
+	return true
+}
+
 // check passes err on, or freezes the caller if it may not reach Pebble.
 func (f *freezingFS) check(op, path string, err error) error {
-	if err == nil || !f.armed.Load() {
+	if err == nil || f.passes(err) {
 		return err
 	}
 	f.fail(fmt.Errorf("%s %s: %w", op, path, err))

@@ -166,6 +166,7 @@ func Open(o Options) (*Store, error) {
 	}
 	s.pace.zero, s.pace.limit = time.Now(), o.stalledAfter
 	if err := s.open(); err != nil {
+		s.fs.armed.Store(false)
 		return nil, errors.Join(fmt.Errorf("open store %s: %w", dir, err), s.release())
 	}
 	s.start()
@@ -177,11 +178,9 @@ func (s *Store) open() error {
 	if s.place, err = placeOf(s.opts.FS, s.opts.Dir); err != nil {
 		return err
 	}
-	db, err := pebble.Open(s.opts.Dir, s.pebbleOptions(s.lock))
-	if err != nil {
+	if s.db, err = s.openPebble(); err != nil {
 		return damaged(err)
 	}
-	s.db = db
 	v, err := s.load()
 	if err != nil {
 		return damaged(err)
@@ -191,7 +190,21 @@ func (s *Store) open() error {
 	}
 	s.view.Store(v)
 	s.hub.delivered.Store(int64(v.current))
-	return nil
+	return s.fs.arm()
+}
+
+// openPebble makes an error of a panic, with which Pebble meets a directory whose sync
+// fails.
+func (s *Store) openPebble() (db *pebble.DB, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("%v", cause)
+			if e, ok := cause.(error); ok {
+				err = e
+			}
+		}
+	}()
+	return pebble.Open(s.opts.Dir, s.pebbleOptions(s.lock))
 }
 
 // damaged recognises Pebble's errors that mean damage, one line of them: a
@@ -220,7 +233,6 @@ func (s *Store) release() error {
 }
 
 func (s *Store) start() {
-	s.fs.armed.Store(true)
 	s.workers.Go(s.commitLoop)
 	s.workers.Go(s.finishCompaction)
 	if s.place.lock != nil {
