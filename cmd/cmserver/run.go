@@ -125,7 +125,10 @@ func (c config) openStore(log *slog.Logger) (*local.Store, error) {
 	case errors.Is(err, store.ErrLocked), errors.Is(err, store.ErrNewerFormat):
 		return nil, err
 	case errors.Is(err, store.ErrDamaged):
-		return nil, fmt.Errorf("%w; the server does not start on it: put a good copy of the directory in its place", err)
+		return nil, fmt.Errorf("%w; the server does not start on it: restore a backup, or put a good copy of the directory in its place; "+
+			"'cmserver check --data-dir %s' names all that is damaged", err, c.DataDir)
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return nil, fmt.Errorf("the disk of the data directory %s is full: free some space and start again; what was acknowledged is not touched: %w", c.DataDir, err)
 	case err != nil:
 		return nil, fmt.Errorf("data directory %s can't be used, --data-dir chooses another: %w", c.DataDir, err)
 	}

@@ -130,8 +130,10 @@ func (s *Server) statusOf(r *request, err error) *types.StatusError {
 		s.log.Warn("a write was not finished in time", "id", r.info.id, "err", err)
 		return types.StoreTimeout()
 	case errors.Is(err, store.ErrFull):
+		s.log.Warn("a write was refused", "id", r.info.id, "err", err)
 		return types.StoreFull()
 	case errors.Is(err, store.ErrStalled):
+		s.log.Warn("a write was refused", "id", r.info.id, "err", err)
 		return types.StoreStalled()
 	case errors.Is(err, context.DeadlineExceeded):
 		return types.Timeout("the request took longer than it may; nothing was stored")

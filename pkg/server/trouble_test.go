@@ -68,6 +68,9 @@ func TestErrorsOfTheStore(t *testing.T) {
 		{"failed during this write", fmt.Errorf("%w: %w", store.ErrFailed, broken), nil, 500, "InternalError", "whether this write was stored is open"},
 		{"failed before", nil, store.ErrFailed, 503, "ServiceUnavailable", "nothing was stored"},
 		{"closed", store.ErrClosed, nil, 503, "ServiceUnavailable", "shutting down"},
+		{"no room", fmt.Errorf("%w: %w", store.ErrFull, broken), nil, 507, "InsufficientStorage", "nothing was stored"},
+		{"a disk that hangs", fmt.Errorf("%w: %w", store.ErrStalled, broken), nil, 503, "ServiceUnavailable", "nothing was stored"},
+		{"out of time under way", fmt.Errorf("%w: %w", store.ErrUnknown, context.DeadlineExceeded), nil, 504, "Timeout", "is open"},
 		{"out of time", context.DeadlineExceeded, nil, 504, "Timeout", "nothing was stored"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

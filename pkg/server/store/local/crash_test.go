@@ -127,9 +127,12 @@ func same(s *Store, want store.Record) error {
 	if want.Deleted && errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
-	if err != nil || got.Revision != want.Revision || string(got.Value) != string(want.Value) {
-		return fmt.Errorf("%s at %d: revision %d, %d bytes, %v; acknowledged were %d bytes",
-			want.Key, want.Revision, got.Revision, len(got.Value), err, len(want.Value))
+	if err != nil {
+		return fmt.Errorf("%s at %d: %w; acknowledged were %d bytes", want.Key, want.Revision, err, len(want.Value))
+	}
+	if got.Revision != want.Revision || string(got.Value) != string(want.Value) {
+		return fmt.Errorf("%s at %d: revision %d, %d bytes; acknowledged were %d bytes",
+			want.Key, want.Revision, got.Revision, len(got.Value), len(want.Value))
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -45,6 +46,28 @@ func lockDir(fsys vfs.FS, dir string) (string, *pebble.Lock, error) {
 			dir, store.ErrLocked)
 	}
 	return "", nil, fmt.Errorf("open store %s: can't write to the directory: %w", dir, err)
+}
+
+// checkMarker keeps Pebble from a directory that has data but lost the file which says
+// where it begins: Pebble would begin anew there, and remove what it does not know.
+func checkMarker(fsys vfs.FS, dir string) error {
+	names, err := fsys.List(dir)
+	if err != nil {
+		return err
+	}
+	data := ""
+	for _, name := range names {
+		switch {
+		case strings.HasPrefix(name, "marker.manifest."):
+			return nil
+		case name == markFile, strings.HasSuffix(name, ".sst"), strings.HasSuffix(name, ".blob"):
+			data = name
+		}
+	}
+	if data == "" {
+		return nil
+	}
+	return fmt.Errorf("%w: there is %s, but no marker.manifest file", store.ErrDamaged, data)
 }
 
 func realPath(dir string) (string, error) {

@@ -16,20 +16,21 @@ import (
 	"example.com/cmctl/pkg/server/store"
 )
 
-var errDisk = errors.New("no space left on device")
+var errDisk = errors.New("input/output error")
 
 // faulty is a disk on which operations start to fail when it is told to.
 type faulty struct {
 	disk *vfs.MemFS
 	fs   vfs.FS
 	fail atomic.Pointer[func(errorfs.Op) bool]
+	err  error // what they fail with; set before fail
 }
 
 func newFaulty() *faulty {
-	f := &faulty{disk: vfs.NewCrashableMem()}
+	f := &faulty{disk: vfs.NewCrashableMem(), err: errDisk}
 	f.fs = errorfs.Wrap(f.disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if p := f.fail.Load(); p != nil && (*p)(op) {
-			return errDisk
+			return f.err
 		}
 		return nil
 	}))
@@ -37,6 +38,11 @@ func newFaulty() *faulty {
 }
 
 func (f *faulty) failOn(match func(errorfs.Op) bool) { f.fail.Store(&match) }
+
+func (f *faulty) failWith(err error, match func(errorfs.Op) bool) {
+	f.err = err
+	f.failOn(match)
+}
 
 // survivors opens what the disk holds if the machine stops now.
 func (f *faulty) survivors(t *testing.T) *Store {

@@ -45,6 +45,8 @@ func (s *Store) load() (*view, error) {
 	return v, nil
 }
 
+var errForeign = errors.New("the directory holds a Pebble database of another program; name another one")
+
 // create marks an empty database as a store. The revisions before the first are
 // given up from the start: nobody can resume from a version of an earlier life.
 func (s *Store) create() (*view, error) {
@@ -57,12 +59,9 @@ func (s *Store) create() (*view, error) {
 		return nil, err
 	}
 	if !empty {
-		return nil, errors.New("the directory holds a Pebble database of another program; name another one")
+		return nil, errForeign
 	}
 	before := s.opts.InitialVersion - 1
-	if before < 0 {
-		return nil, fmt.Errorf("initial version %d is below 1", s.opts.InitialVersion)
-	}
 	b := s.db.NewBatch()
 	defer b.Close()
 	err = errors.Join(

@@ -9,10 +9,10 @@ import (
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/record"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"example.com/cmctl/pkg/server/store"
@@ -143,6 +143,9 @@ var _ store.Store = (*Store)(nil)
 // it. Open reads every key, but no large value.
 func Open(o Options) (*Store, error) {
 	o = o.withDefaults()
+	if o.InitialVersion < 1 {
+		return nil, fmt.Errorf("open store %s: initial version %d is below 1", o.Dir, o.InitialVersion)
+	}
 	dir, lock, err := lockDir(o.FS, o.Dir)
 	if err != nil {
 		return nil, err
@@ -178,6 +181,9 @@ func (s *Store) open() error {
 	if s.place, err = placeOf(s.opts.FS, s.opts.Dir); err != nil {
 		return err
 	}
+	if err := checkMarker(s.opts.FS, s.opts.Dir); err != nil {
+		return err
+	}
 	if s.db, err = s.openPebble(); err != nil {
 		return damaged(err)
 	}
@@ -207,11 +213,15 @@ func (s *Store) openPebble() (db *pebble.DB, err error) {
 	return pebble.Open(s.opts.Dir, s.pebbleOptions(s.lock))
 }
 
-// damaged recognises Pebble's errors that mean damage, one line of them: a
-// checksum, a log that breaks off, a file that others refer to.
+// damaged tells damage from trouble with the operating system: a checksum, a log that
+// breaks off, a file that is missing or has another length. Of Pebble's errors, which
+// have a stack with them, one line is kept.
 func damaged(err error) error {
-	if !pebble.IsCorruptionError(err) && !errors.Is(err, record.ErrInvalidChunk) && !errors.Is(err, record.ErrZeroedChunk) &&
-		!errors.Is(err, record.ErrUnexpectedEOF) && !errors.Is(err, fs.ErrNotExist) {
+	var system syscall.Errno
+	switch {
+	case errors.Is(err, store.ErrDamaged), errors.Is(err, store.ErrNewerFormat), errors.Is(err, errForeign):
+		return err
+	case errors.As(err, &system) && !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
 	return fmt.Errorf("%w: %s", store.ErrDamaged, line(err))
