@@ -81,6 +81,7 @@ func TestImportsRunOneWay(t *testing.T) {
 		"scripts/scenario":           {},
 		"scripts/testlog":            {},
 		"test/conformance":           {},
+		"test/crash":                 {},
 		"test/e2e":                   {},
 		"test/house":                 {},
 	}
