@@ -186,3 +186,22 @@ func TestADiskThatHangs(t *testing.T) {
 		t.Errorf("what was refused: %v", err)
 	}
 }
+
+// A start begins by writing out the logs. Without room for that it is refused, and
+// nothing is lost.
+func TestAStartNeedsRoomForItsLogs(t *testing.T) {
+	disk := vfs.NewMem()
+	s, err := Open(mem(disk))
+	ok(t, err)
+	put(t, s, "a", strings.Repeat("x", 4<<20))
+	disk.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 4 << 20, TotalBytes: 1 << 30})
+	ok(t, s.Close())
+	if _, err := Open(mem(disk)); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("open: %v", err)
+	}
+	disk.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 6 << 20, TotalBytes: 1 << 30})
+	s = open(t, mem(disk))
+	if rec, err := s.Get(t.Context(), "a", 0); err != nil || len(rec.Value) != 4<<20 {
+		t.Errorf("get: %d bytes, %v", len(rec.Value), err)
+	}
+}

@@ -2,6 +2,8 @@ package local
 
 import (
 	"fmt"
+	"strings"
+	"syscall"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -70,4 +72,28 @@ func (r room) look() (level, error) {
 		return tight, err
 	}
 	return full, err
+}
+
+// checkStart is an error if the logs that are there can't be written out as tables,
+// with which every start begins: Pebble would try it over and over and never open.
+func (r room) checkStart() error {
+	usage, err := r.fs.GetDiskUsage(r.dir)
+	if err != nil {
+		return nil // an unknown amount is no reason to refuse
+	}
+	names, err := r.fs.List(r.dir)
+	if err != nil {
+		return err
+	}
+	needed := uint64(1 << 20)
+	for _, name := range names {
+		info, err := r.fs.Stat(r.fs.PathJoin(r.dir, name))
+		if err == nil && strings.HasSuffix(name, ".log") {
+			needed += uint64(info.Size())
+		}
+	}
+	if usage.AvailBytes >= needed {
+		return nil
+	}
+	return fmt.Errorf("%d KiB are left, and %d KiB are needed to start: %w", usage.AvailBytes>>10, needed>>10, syscall.ENOSPC)
 }

@@ -181,7 +181,7 @@ func (s *Store) open() error {
 	if s.place, err = placeOf(s.opts.FS, s.opts.Dir); err != nil {
 		return err
 	}
-	if err := checkMarker(s.opts.FS, s.opts.Dir); err != nil {
+	if err := errors.Join(checkMarker(s.opts.FS, s.opts.Dir), s.room.checkStart()); err != nil {
 		return err
 	}
 	if s.db, err = s.openPebble(); err != nil {
