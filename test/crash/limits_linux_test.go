@@ -2,9 +2,7 @@ package crash
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -27,19 +25,6 @@ func small(t *testing.T, mib int) string {
 		}
 	})
 	return dir
-}
-
-// large is an object of so many bytes, which can't be compressed much and follow
-// from its name.
-func large(name string, size int) object {
-	var o object
-	o.Metadata.Name = name
-	var seed [32]byte
-	copy(seed[:], name)
-	text := make([]byte, size*3/4)
-	_, _ = rand.NewChaCha8(seed).Read(text) // it has no error to tell
-	o.Data = map[string]string{"token": name, "fill": base64.StdEncoding.EncodeToString(text)}
-	return o
 }
 
 // fill creates objects until one is refused, and returns how many there are and the
@@ -81,13 +66,6 @@ func press(t *testing.T, file *os.File, leave uint64) {
 		if _, err := file.Write(block); err != nil {
 			return // there is none
 		}
-	}
-}
-
-func expect(t *testing.T, a *api, code int, method, path string, body any) {
-	t.Helper()
-	if got, err := a.call(t.Context(), method, path, "", body, nil); got != code {
-		t.Errorf("%s %s: got %d, %v, want %d", method, path, got, err, code)
 	}
 }
 

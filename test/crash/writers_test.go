@@ -3,6 +3,7 @@ package crash
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 )
 
@@ -238,4 +240,24 @@ func (a *api) history(ctx context.Context, l *ledger, name string) ([]version, e
 func number(text string) int64 {
 	n, _ := strconv.ParseInt(text, 10, 64) // 0 fits nowhere
 	return n
+}
+
+// large is an object of so many bytes, which can't be compressed much and follow
+// from its name.
+func large(name string, size int) object {
+	var o object
+	o.Metadata.Name = name
+	var seed [32]byte
+	copy(seed[:], name)
+	text := make([]byte, size*3/4)
+	_, _ = rand.NewChaCha8(seed).Read(text) // it has no error to tell
+	o.Data = map[string]string{"token": name, "fill": base64.StdEncoding.EncodeToString(text)}
+	return o
+}
+
+func expect(t *testing.T, a *api, code int, method, path string, body any) {
+	t.Helper()
+	if got, err := a.call(t.Context(), method, path, "", body, nil); got != code {
+		t.Errorf("%s %s: got %d, %v, want %d", method, path, got, err, code)
+	}
 }
