@@ -20,7 +20,7 @@ func seed(t *testing.T) uint64 {
 }
 
 // bound is when a half ends without CRASH_FOR, however slow the machine is.
-const bound = 45 * time.Second
+const bound = 30 * time.Second
 
 // more says whether another round is due: CRASH_FOR, or else the rounds, decide.
 func more(t *testing.T, round, rounds int, took time.Duration) bool {
