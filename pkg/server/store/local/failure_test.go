@@ -329,6 +329,7 @@ func TestOpenRefusesARecordBeyondTheCounter(t *testing.T) {
 	put(t, s, "a", "1")
 	put(t, s, "a", "2")
 	ok(t, s.db.Set(metaCurrent, encodeU64(1), nil))
+	ok(t, s.db.Delete(revisionKey(2), nil))
 	ok(t, s.Close())
 	_, err = Open(mem(fs))
 	if !errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), "a has revision 2") {

@@ -39,10 +39,35 @@ func (s *Store) load() (*view, error) {
 		return nil, fmt.Errorf("read the compacted revision: %w", err)
 	}
 	v := &view{current: store.Revision(current), compacted: store.Revision(compacted)}
+	if err := s.checkRevisions(v); err != nil {
+		return nil, err
+	}
 	if v.tree, err = s.loadTree(v.current); err != nil {
 		return nil, err
 	}
 	return v, nil
+}
+
+// checkRevisions demands the list of each revision that is not given up. A manifest
+// that lost its end is whole to Pebble, and the tables that it would have named are
+// gone without a word; what they held leaves a gap here.
+func (s *Store) checkRevisions(v *view) error {
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: revisionKey(v.compacted + 1), UpperBound: []byte{rowRevision + 1}})
+	if err != nil {
+		return err
+	}
+	next := v.compacted + 1
+	for ok := it.First(); ok && err == nil; ok = it.Next() {
+		var rev store.Revision
+		if rev, err = splitRevisionKey(it.Key()); err == nil && rev != next {
+			err = fmt.Errorf("%w: version %d is missing", store.ErrDamaged, next)
+		}
+		next++
+	}
+	if err = errors.Join(err, it.Error(), it.Close()); err == nil && next != v.current+1 {
+		err = fmt.Errorf("%w: the newest version found is %d, but the newest commit is said to be %d", store.ErrDamaged, next-1, v.current)
+	}
+	return err
 }
 
 var errForeign = errors.New("the directory holds a Pebble database of another program; name another one")
