@@ -19,7 +19,15 @@ func TestMain(m *testing.M) {
 		holdStore(dir)
 		return
 	}
-	goleak.VerifyTestMain(m)
+	// What Pebble has begun when a start fails on a broken disk it leaves behind; the
+	// process ends with such a start.
+	const pebble = "github.com/cockroachdb/pebble/v2"
+	goleak.VerifyTestMain(m,
+		goleak.IgnoreAnyFunction(pebble+".(*ConcurrencyLimitScheduler).periodicGranter"),
+		goleak.IgnoreAnyFunction(pebble+".(*cleanupManager).mainLoop"),
+		goleak.IgnoreAnyFunction(pebble+"/internal/genericcache.(*shard[...]).releaseLoop"),
+		goleak.IgnoreAnyFunction(pebble+"/record.(*LogWriter).flushLoop"),
+	)
 }
 
 // open opens a store that is checked in full and closed when the test ends, so
