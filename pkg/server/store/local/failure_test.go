@@ -63,19 +63,19 @@ func openFaulty(t *testing.T, f *faulty) *Store {
 // endFailed closes a store that failed, which by itself can't be closed.
 func endFailed(t *testing.T, s *Store) {
 	t.Helper()
-	if s.fs.isFrozen() {
-		if err := s.Close(); !errors.Is(err, store.ErrFailed) {
-			t.Errorf("close of a store that stands still: %v", err)
-		}
-		s.fs.thaw()
-		s.workers.Wait()
-		s.ops.Lock()
-		defer s.ops.Unlock()
-		s.fs.armed.Store(false)
-		_ = s.release() // what it says of a broken disk is of no interest
+	err := s.Close()
+	if !s.fs.isFrozen() {
 		return
 	}
-	_ = s.Close()
+	if !errors.Is(err, store.ErrFailed) {
+		t.Errorf("close of a store that stands still: %v", err)
+	}
+	s.fs.thaw()
+	s.workers.Wait()
+	s.ops.Lock()
+	defer s.ops.Unlock()
+	s.fs.armed.Store(false)
+	_ = s.release() // what it says of a broken disk is of no interest
 }
 
 // Whatever part of Pebble's log fails: the commit that met it is not

@@ -43,10 +43,6 @@ func (f cuttingFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error
 	return f.wrap(f.FS.Create(name, c))
 }
 
-func (f cuttingFS) ReuseForWrite(old, name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	return f.wrap(f.FS.ReuseForWrite(old, name, c))
-}
-
 func (f cuttingFS) OpenReadWrite(name string, c vfs.DiskWriteCategory, o ...vfs.OpenOption) (vfs.File, error) {
 	return f.wrap(f.FS.OpenReadWrite(name, c, o...))
 }
