@@ -12,20 +12,16 @@ import (
 // load reads what a start needs, or writes what a new store begins with.
 func (s *Store) load() (*view, error) {
 	format, err := s.readMeta(s.db, metaFormat)
-	if errors.Is(err, pebble.ErrNotFound) {
+	if errors.Is(err, pebble.ErrNotFound) && !s.opts.readOnly {
 		return s.create()
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read the format: %w", err)
 	}
-	switch {
-	case format < formatVersion:
+	if err = checkFormat(format); err == nil && format < formatVersion && !s.opts.readOnly {
 		// Its rows are those of this format. A release that knows the older one alone
 		// must not meet the rows that are written from here on.
 		err = s.db.Set(metaFormat, encodeU64(formatVersion), pebble.Sync)
-	case format > formatVersion:
-		err = fmt.Errorf("%w: it has format %d, this release reads up to %d; start the newer release again, or restore a backup made by this one",
-			store.ErrNewerFormat, format, formatVersion)
 	}
 	if err != nil {
 		return nil, err
@@ -39,7 +35,7 @@ func (s *Store) load() (*view, error) {
 		return nil, fmt.Errorf("read the compacted revision: %w", err)
 	}
 	v := &view{current: store.Revision(current), compacted: store.Revision(compacted)}
-	if err := s.checkRevisions(v); err != nil {
+	if err := errors.Join(s.checkRevisions(v), checkMark(s.opts.FS, s.opts.Dir, v.current)); err != nil {
 		return nil, err
 	}
 	if v.tree, err = s.loadTree(v.current); err != nil {
@@ -71,6 +67,14 @@ func (s *Store) checkRevisions(v *view) error {
 }
 
 var errForeign = errors.New("the directory holds a Pebble database of another program; name another one")
+
+func checkFormat(format uint64) error {
+	if format <= formatVersion {
+		return nil
+	}
+	return fmt.Errorf("%w: it has format %d, this release reads up to %d; start the newer release again, or restore a backup made by this one",
+		store.ErrNewerFormat, format, formatVersion)
+}
 
 // create marks an empty database as a store. The revisions before the first are
 // given up from the start: nobody can resume from a version of an earlier life.

@@ -29,19 +29,19 @@ type mark struct {
 	buf  [markSize]byte // the committer's alone
 }
 
-// openMark compares the mark with the revision that was found on disk, and goes on
-// from there.
-func openMark(fsys vfs.FS, dir string, current store.Revision) (*mark, error) {
-	path := fsys.PathJoin(dir, markFile)
-	acknowledged, err := readMark(fsys, path)
-	if err != nil {
-		return nil, err
-	}
-	if acknowledged > current {
-		return nil, fmt.Errorf("%w: version %d was acknowledged, but the newest that is found is %d: the end of the log is damaged, or files of another time were put here",
+// checkMark compares the mark with the revision that was found on disk.
+func checkMark(fsys vfs.FS, dir string, current store.Revision) error {
+	acknowledged, err := readMark(fsys, fsys.PathJoin(dir, markFile))
+	if err == nil && acknowledged > current {
+		err = fmt.Errorf("%w: version %d was acknowledged, but the newest that is found is %d: the end of the log is damaged, or files of another time were put here",
 			store.ErrDamaged, acknowledged, current)
 	}
-	file, err := fsys.OpenReadWrite(path, vfs.WriteCategoryUnspecified)
+	return err
+}
+
+// openMark goes on from the revision that was found on disk.
+func openMark(fsys vfs.FS, dir string, current store.Revision) (*mark, error) {
+	file, err := fsys.OpenReadWrite(fsys.PathJoin(dir, markFile), vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return nil, err
 	}

@@ -29,6 +29,7 @@ func (s *Store) pebbleOptions(lock *pebble.Lock) *pebble.Options {
 	o := &pebble.Options{
 		FS:                          s.fs,
 		Lock:                        lock,
+		ReadOnly:                    s.opts.readOnly,
 		FormatMajorVersion:          pebbleFormat,
 		CacheSize:                   s.opts.CacheBytes,
 		MemTableSize:                s.opts.memTableSize,

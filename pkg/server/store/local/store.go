@@ -52,6 +52,8 @@ type Options struct {
 	withoutSync  bool   // for the test that shows that the crash tests see a loss
 	stalledAfter time.Duration
 	outcomeWait  time.Duration // for a write that is under way, beyond its context
+	readOnly     bool          // change nothing; whoever sets it makes no commits
+	restoring    bool          // Restore fills it
 }
 
 func (o Options) withDefaults() Options {
@@ -142,6 +144,20 @@ var _ store.Store = (*Store)(nil)
 // somebody has the store open, and store.ErrNewerFormat if a newer release wrote
 // it. Open reads every key, but no large value.
 func Open(o Options) (*Store, error) {
+	s, err := lockStore(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.open(); err != nil {
+		s.fs.armed.Store(false)
+		return nil, errors.Join(fmt.Errorf("open store %s: %w", s.opts.Dir, err), s.release())
+	}
+	s.start()
+	return s, nil
+}
+
+// lockStore is a store that has its directory, and nothing open in it.
+func lockStore(o Options) (*Store, error) {
 	o = o.withDefaults()
 	if o.InitialVersion < 1 {
 		return nil, fmt.Errorf("open store %s: initial version %d is below 1", o.Dir, o.InitialVersion)
@@ -168,30 +184,18 @@ func Open(o Options) (*Store, error) {
 		s.opts.memTableSize = min(s.opts.memTableSize, max(s.room.reserve/8, minMemTableSize))
 	}
 	s.pace.zero, s.pace.limit = time.Now(), o.stalledAfter
-	if err := s.open(); err != nil {
-		s.fs.armed.Store(false)
-		return nil, errors.Join(fmt.Errorf("open store %s: %w", dir, err), s.release())
-	}
-	s.start()
 	return s, nil
 }
 
 func (s *Store) open() error {
-	var err error
-	if s.place, err = placeOf(s.opts.FS, s.opts.Dir); err != nil {
+	if err := s.openPebble(); err != nil {
 		return err
-	}
-	if err := errors.Join(checkMarker(s.opts.FS, s.opts.Dir), s.room.checkStart()); err != nil {
-		return err
-	}
-	if s.db, err = s.openPebble(); err != nil {
-		return damaged(err)
 	}
 	v, err := s.load()
-	if err != nil {
-		return damaged(err)
+	if err == nil && !s.opts.readOnly {
+		s.mark, err = openMark(s.opts.FS, s.opts.Dir, v.current)
 	}
-	if s.mark, err = openMark(s.opts.FS, s.opts.Dir, v.current); err != nil {
+	if err != nil {
 		return damaged(err)
 	}
 	s.view.Store(v)
@@ -199,9 +203,29 @@ func (s *Store) open() error {
 	return s.fs.arm()
 }
 
-// openPebble makes an error of a panic, with which Pebble meets a directory whose sync
+func (s *Store) openPebble() error {
+	err := s.admit()
+	if err == nil {
+		err = checkMarker(s.opts.FS, s.opts.Dir)
+	}
+	if err == nil && !s.opts.readOnly {
+		err = s.room.checkStart()
+	}
+	if err != nil {
+		return err
+	}
+	if s.place, err = placeOf(s.opts.FS, s.opts.Dir); err != nil {
+		return err
+	}
+	if s.db, err = pebbleOpen(s.opts.Dir, s.pebbleOptions(s.lock)); err != nil {
+		return damaged(err)
+	}
+	return nil
+}
+
+// pebbleOpen makes an error of a panic, with which Pebble meets a directory whose sync
 // fails.
-func (s *Store) openPebble() (db *pebble.DB, err error) {
+func pebbleOpen(dir string, o *pebble.Options) (db *pebble.DB, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = fmt.Errorf("%v", cause)
@@ -210,7 +234,7 @@ func (s *Store) openPebble() (db *pebble.DB, err error) {
 			}
 		}
 	}()
-	return pebble.Open(s.opts.Dir, s.pebbleOptions(s.lock))
+	return pebble.Open(dir, o)
 }
 
 // damaged tells damage from trouble with the operating system: a checksum, a log that
@@ -243,6 +267,9 @@ func (s *Store) release() error {
 }
 
 func (s *Store) start() {
+	if s.opts.readOnly {
+		return
+	}
 	s.workers.Go(s.commitLoop)
 	s.workers.Go(s.finishCompaction)
 	if s.place.lock != nil {

@@ -1,0 +1,50 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+)
+
+// ErrNoStore comes from reading a directory that holds no store.
+var ErrNoStore = errors.New("there is no store")
+
+// BackupDir writes a backup of the store in o.Dir, which nobody has open, and
+// changes nothing there. See Store.Backup.
+func BackupDir(ctx context.Context, o Options, w io.Writer) (BackupInfo, error) {
+	s, err := lockToRead(o)
+	if err != nil {
+		return BackupInfo{}, err
+	}
+	if err := s.open(); err != nil {
+		return BackupInfo{}, errors.Join(fmt.Errorf("open store %s: %w", s.opts.Dir, err), s.release())
+	}
+	info, err := s.Backup(ctx, w)
+	return info, errors.Join(err, s.release())
+}
+
+// lockToRead locks an existing store, in which nothing is to be changed. It puts
+// no lock file into a directory that is none.
+func lockToRead(o Options) (*Store, error) {
+	o = o.withDefaults()
+	o.readOnly = true
+	names, err := o.FS.List(o.Dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("open store %s: %w", o.Dir, err)
+	}
+	if !slices.ContainsFunc(names, ofStore) {
+		return nil, fmt.Errorf("%w in %s", ErrNoStore, o.Dir)
+	}
+	return lockStore(o)
+}
+
+// ofStore says whether a file of this name makes a directory a store's, sound or
+// not.
+func ofStore(name string) bool {
+	return name == restoreFile || strings.HasPrefix(name, "MANIFEST-") || strings.HasPrefix(name, "marker.") ||
+		strings.HasSuffix(name, ".sst") || strings.HasSuffix(name, ".log")
+}

@@ -1,0 +1,161 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"example.com/cmctl/pkg/server/store"
+)
+
+// LeastAdvance is how far the counter moves at least beyond a backup's highest
+// revision, and how much further for each second since the backup was made. No
+// server writes as much in a second, so that nothing which was handed out after
+// the backup is handed out again, however many restores of it there are.
+const LeastAdvance = 1 << 20
+
+// maxRestored keeps a restored counter where it can still go on for ever.
+const maxRestored = 1 << 62
+
+// RestoreOptions say where a backup goes, and from where its counter goes on.
+type RestoreOptions struct {
+	// Dir is made if it is missing, and must be empty.
+	Dir string
+	// FS replaces the operating system's file system, for tests.
+	FS vfs.FS
+	// Now is the time by which the age of the backup is told; zero asks the clock.
+	Now time.Time
+	// Advance is how far the counter moves at least beyond the backup's highest
+	// revision, Above a revision that it moves beyond in any case. They can only
+	// add to what the backup's age demands. Where the clock is before the time at
+	// which the backup was made, one of them must be given.
+	Advance, Above store.Revision
+	// Logger gets what the store has to say; nil discards it.
+	Logger *slog.Logger
+
+	batchBytes int // after so many a batch is written
+}
+
+// Restore makes a store of the backup, and returns the revision at which it
+// stands. All of the file is verified, and all of the store that came of it is
+// read again, before Dir becomes a directory that Open takes. Where it fails, Dir
+// is left as it was; where it is cut off, Open refuses it and Restore begins anew.
+//
+// Live objects come with all their kept versions, each with the revision that it
+// had: no other content ever had it. All states before the returned revision are
+// given up, so that who watches or lists from a revision of the lost life is told
+// to begin anew, and who writes with one meets a guard that doesn't hold. Deleted
+// keys are not kept, as after a compaction.
+func (b *BackupReader) Restore(ctx context.Context, o RestoreOptions) (store.Revision, error) {
+	current, err := b.counter(o)
+	if err != nil {
+		return 0, err
+	}
+	if o.batchBytes == 0 {
+		o.batchBytes = maxBatchBytes / 2
+	}
+	so := Options{Dir: o.Dir, FS: o.FS, Logger: o.Logger, InitialVersion: current + 1, restoring: true}.withDefaults()
+	site, err := chooseSite(so.FS, o.Dir)
+	if err != nil {
+		return 0, fmt.Errorf("restore into %s: %w", o.Dir, err)
+	}
+	err = b.fill(ctx, so, o.batchBytes)
+	if err == nil {
+		err = b.verifyRestored(ctx, so, current)
+	}
+	if err == nil {
+		err = site.finish()
+	}
+	if err != nil {
+		return 0, fmt.Errorf("restore into %s: %w", o.Dir, errors.Join(err, site.clear(err)))
+	}
+	return current, nil
+}
+
+// counter is the revision at which the restored store stands.
+func (b *BackupReader) counter(o RestoreOptions) (store.Revision, error) {
+	if o.Now.IsZero() {
+		o.Now = time.Now()
+	}
+	age := o.Now.Sub(b.Info.Made)
+	if age < 0 && o.Advance == 0 && o.Above == 0 {
+		return 0, fmt.Errorf("the backup was made at %s, which is later than this clock shows, so that it can't be told how many versions "+
+			"were handed out since: set the clock, or name a version beyond all of them (--above V)", b.Info.Made.Format(time.RFC3339))
+	}
+	seconds := store.Revision(max(age, 0)/time.Second) + 1
+	advance := max(LeastAdvance*(1+seconds), o.Advance)
+	if o.Advance > maxRestored || o.Above > maxRestored || b.Info.Revision > maxRestored || b.Info.Revision+advance > maxRestored {
+		return 0, fmt.Errorf("the versions would go beyond %d", int64(maxRestored))
+	}
+	return max(b.Info.Revision+advance, o.Above), nil
+}
+
+// fill writes the backup into a new store. It goes through the committer, which
+// knows what to do when the disk fails.
+func (b *BackupReader) fill(ctx context.Context, o Options, batchBytes int) error {
+	s, err := Open(o)
+	if err != nil {
+		return err
+	}
+	l := loader{s: s, ctx: ctx, limit: batchBytes}
+	err = b.each(ctx, l.add)
+	if err == nil {
+		err = l.flush()
+	}
+	return errors.Join(err, s.Close())
+}
+
+// loader writes records with the revisions that they have.
+type loader struct {
+	s     *Store
+	ctx   context.Context
+	batch *pebble.Batch
+	limit int // bytes
+}
+
+func (l *loader) add(rec *store.Record, deleted bool) error {
+	if deleted {
+		return nil
+	}
+	if l.batch == nil {
+		l.batch = l.s.db.NewBatch()
+	}
+	row, apart := encodeRecord(rec, l.s.opts.apartAbove)
+	err := l.batch.Set(recordKey(rec.Key, rec.Revision), row, nil)
+	if apart {
+		err = errors.Join(err, l.batch.Set(valueKey(rec.Key, rec.Revision), rec.Value, nil))
+	}
+	if err != nil || l.batch.Len() < l.limit {
+		return err
+	}
+	return l.flush()
+}
+
+func (l *loader) flush() error {
+	if l.batch == nil {
+		return nil
+	}
+	b := l.batch
+	l.batch = nil
+	return errors.Join(l.s.write(l.ctx, &maintenance{batch: b}), b.Close())
+}
+
+// verifyRestored reads everything as it came to the disk.
+func (b *BackupReader) verifyRestored(ctx context.Context, o Options, current store.Revision) error {
+	o.readOnly = true
+	s, err := Open(o)
+	if err != nil {
+		return err
+	}
+	err = s.Check(ctx)
+	if v := s.view.Load(); err == nil && (v.current != current || v.compacted != current || v.tree.Len() != b.Info.Objects) {
+		err = fmt.Errorf("%w: %d objects at %d were written, %d at %d are there", store.ErrDamaged,
+			b.Info.Objects, current, v.tree.Len(), v.current)
+	}
+	return errors.Join(err, s.Close())
+}
