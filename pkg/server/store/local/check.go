@@ -70,7 +70,7 @@ func (c checker) revisions(stored store.Revision) (unfinished bool, err error) {
 			return false, err
 		}
 		if last != 0 && rev != last+1 {
-			return false, fmt.Errorf("revision %d follows %d", rev, last)
+			return false, fmt.Errorf("the keys of revision %d are gone: %d follows %d", last+1, rev, last)
 		}
 		last = rev
 		if rev <= c.compacted {

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -140,7 +141,8 @@ func (c *dirCheck) files(inUse map[string]bool) error {
 		err := errors.Join(c.file(name), c.ctx.Err())
 		switch {
 		case isDamage(err):
-			c.add(Finding{File: name, What: plain(err)})
+			// A table that is read by itself has no number.
+			c.add(Finding{File: name, What: strings.TrimPrefix(plain(err), "pebble: file 000000: ")})
 		case err != nil:
 			return fmt.Errorf("read %s: %w", name, err)
 		}
@@ -210,7 +212,8 @@ func (c *dirCheck) revisions() error {
 	})
 }
 
-// rows hands the rows of a kind to f, whose damage it notes.
+// rows hands the rows of a kind to f, whose damage it notes. Where rows can't be
+// read at all it comes from the other end, and says between which they lie.
 func (c *dirCheck) rows(kind byte, f func(*past, *pebble.Iterator) error) error {
 	all, err := c.s.db.NewIter(nil)
 	if err != nil {
@@ -222,19 +225,45 @@ func (c *dirCheck) rows(kind byte, f func(*past, *pebble.Iterator) error) error 
 	if err != nil {
 		return err
 	}
-	for ok := it.First(); ok; ok = it.Next() {
-		if err := errors.Join(c.found(f(p, it)), c.ctx.Err()); err != nil {
-			return errors.Join(err, it.Close())
+	var before, after []byte
+	for ok := it.First(); ok && err == nil; ok = it.Next() {
+		before = append(before[:0], it.Key()...)
+		err = errors.Join(c.found(f(p, it)), c.ctx.Err())
+	}
+	unread := it.Error()
+	if unread != nil {
+		for ok := it.Last(); ok && err == nil && bytes.Compare(it.Key(), before) > 0; ok = it.Prev() {
+			after = append(after[:0], it.Key()...)
+			err = errors.Join(c.found(f(p, it)), c.ctx.Err())
 		}
 	}
-	err = it.Error()
-	// What it met is in err; closing says it again.
+	// What it met is in unread; closing says it again.
 	_ = it.Close()
-	return c.found(err)
+	return errors.Join(err, c.unread(before, after, unread))
+}
+
+// unread notes that rows between two could not be read.
+func (c *dirCheck) unread(before, after []byte, err error) error {
+	if !isDamage(err) {
+		return err
+	}
+	c.add(Finding{What: fmt.Sprintf("what lies between %s and %s can't be read: %s", rowName(before, "the begin"), rowName(after, "the end"), plain(err))})
+	return nil
+}
+
+// rowName is a row as a person would name it.
+func rowName(row []byte, none string) string {
+	if key, rev, err := splitRecordKey(row); err == nil {
+		return fmt.Sprintf("%s at version %d", key, rev)
+	}
+	if rev, err := splitRevisionKey(row); err == nil {
+		return fmt.Sprintf("the keys of revision %d", rev)
+	}
+	return none
 }
 
 func (c *dirCheck) version(key store.Key, rev store.Revision, err error) error {
-	if errors.Is(err, pebble.ErrNotFound) {
+	if errors.Is(err, pebble.ErrNotFound) && !errors.Is(err, store.ErrDamaged) {
 		err = fmt.Errorf("%w: it is gone", store.ErrDamaged)
 	}
 	if !isDamage(err) {
@@ -276,5 +305,6 @@ func (c *dirCheck) whole() error {
 
 // plain is an error without the word that all findings have in common.
 func plain(err error) string {
-	return strings.TrimPrefix(line(err), store.ErrDamaged.Error()+": ")
+	text := strings.TrimPrefix(line(err), store.ErrDamaged.Error()+": ")
+	return strings.TrimSuffix(text, ", "+pebble.ErrNotFound.Error())
 }

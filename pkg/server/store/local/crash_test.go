@@ -18,7 +18,7 @@ import (
 
 var crashSeed = flag.Uint64("crash.seed", 0, "seed of the crash tests; 0 takes a random one")
 
-func crashRand(t *testing.T) *rand.Rand {
+func crashRand(t testing.TB) *rand.Rand {
 	seed := *crashSeed
 	if seed == 0 {
 		seed = rand.Uint64()

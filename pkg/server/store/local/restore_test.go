@@ -1,0 +1,411 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"example.com/cmctl/pkg/server/store"
+	"example.com/cmctl/pkg/server/store/archive"
+)
+
+// Ten thousand versions are handed out after the backup. None of them is handed
+// out again, none of them is one at which something can be read or guarded, and
+// whoever watches or lists from one is told to begin anew.
+func TestNoVersionIsHandedOutAgainAfterARestore(t *testing.T) {
+	ctx := t.Context()
+	s := open(t, Options{InMemory: true})
+	put(t, s, "kept", "before")
+	put(t, s, "changed", "before")
+	backup, at := backupOf(t, s), s.State().Current
+	lost := map[store.Revision]bool{}
+	for i := range 10_000 {
+		lost[put(t, s, "changed", fmt.Sprint(i))] = true
+	}
+	if len(lost) != 10_000 || !lost[at+1] || !lost[at+10_000] {
+		t.Fatalf("%d versions after %d", len(lost), at)
+	}
+
+	again := restored(t, backup, mem(vfs.NewMem()))
+	for rev := range lost {
+		_, err := again.Commit(ctx, store.Txn{
+			Guards: []store.Guard{{Key: "changed", Revision: rev}},
+			Writes: []store.Record{{Key: "changed", Value: []byte("wrong")}},
+		})
+		var moved *store.GuardError
+		if !errors.As(err, &moved) || moved.Current != at {
+			t.Fatalf("a write on the lost version %d: %v", rev, err)
+		}
+	}
+	for _, rev := range []store.Revision{at - 1, at, at + 1, at + 10_000} {
+		if _, err := again.Watch(ctx, "", rev); !errors.Is(err, store.ErrCompacted) {
+			t.Errorf("watch from %d: %v", rev, err)
+		}
+		if _, err := again.List(ctx, store.ListOptions{At: rev}); !errors.Is(err, store.ErrCompacted) {
+			t.Errorf("list at %d: %v", rev, err)
+		}
+		if _, err := again.Get(ctx, "changed", rev); !errors.Is(err, store.ErrCompacted) {
+			t.Errorf("get at %d: %v", rev, err)
+		}
+	}
+	// A version from before the backup is worth what it was: nothing else had it.
+	if rec, err := again.Version(ctx, "changed", at); err != nil || string(rec.Value) != "before" {
+		t.Errorf("version %d: %q, %v", at, rec.Value, err)
+	}
+	w := watch(t, again, "", 0)
+	for range 1000 {
+		if rev := put(t, again, "changed", "new"); lost[rev] || rev <= at+10_000 {
+			t.Fatalf("version %d is handed out again", rev)
+		}
+	}
+	if events, err := w.Next(ctx); err != nil || events[0].Prev == nil || events[0].Prev.Revision != at {
+		t.Errorf("the first event: %+v, %v", events, err)
+	}
+}
+
+func TestFromWhereTheCounterGoesOn(t *testing.T) {
+	made := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
+	for _, c := range []struct {
+		name           string
+		age            time.Duration
+		advance, above store.Revision
+		want           store.Revision // beyond the backup's; 0: refused
+	}{
+		{"at once", 0, 0, 0, 2 << 20},
+		{"a second later", time.Second, 0, 0, 3 << 20},
+		{"a day later", 24 * time.Hour, 0, 0, 86402 << 20},
+		{"more is asked for", 0, 5 << 20, 0, 5 << 20},
+		{"less is asked for", time.Hour, 5 << 20, 0, 3602 << 20},
+		{"above a version", 0, 0, 1 << 40, 1<<40 - 100},
+		{"above a version that is passed anyway", time.Second, 0, 1000, 3 << 20},
+		{"the clock went back", -time.Second, 0, 0, 0},
+		{"the clock went back, and it is known where to go on", -time.Second, 0, 1 << 40, 1<<40 - 100},
+		{"the clock went back, and it is known how far to go", -time.Second, 1 << 30, 0, 1 << 30},
+		{"too far", 0, maxRestored, 0, 0},
+		{"too high", 0, 0, maxRestored + 1, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := &BackupReader{Info: BackupInfo{Made: made, Revision: 100}}
+			got, err := b.counter(RestoreOptions{Now: made.Add(c.age), Advance: c.advance, Above: c.above})
+			if (err != nil) != (c.want == 0) || err == nil && got != 100+c.want {
+				t.Errorf("got %d, %v; want %d", got, err, 100+c.want)
+			}
+		})
+	}
+}
+
+// The second restore of a backup hands out none of what the store of the first did.
+func TestRestoringABackupTwice(t *testing.T) {
+	s := open(t, Options{InMemory: true})
+	put(t, s, "a", "1")
+	b, later := backupOf(t, s), time.Now()
+	var last store.Revision
+	for range 3 {
+		later = later.Add(time.Second)
+		current, err := begun(t, b).Restore(t.Context(), RestoreOptions{Dir: "store", FS: vfs.NewMem(), Now: later})
+		ok(t, err)
+		if current < last+LeastAdvance {
+			t.Errorf("goes on at %d, the one before a second ago at %d", current, last)
+		}
+		last = current
+	}
+}
+
+// Deleted keys go, as after a compaction; a key that was made anew keeps even what
+// was before.
+func TestWhatWasDeletedIsNotRestored(t *testing.T) {
+	s := open(t, Options{InMemory: true})
+	put(t, s, "gone", "1")
+	remove(t, s, "gone")
+	put(t, s, "again", "1")
+	remove(t, s, "again")
+	put(t, s, "again", "2")
+	got := all(t, restored(t, backupOf(t, s), mem(vfs.NewMem())))
+	if len(got) != 1 || len(got["again"]) != 3 {
+		t.Errorf("restored: %+v", got)
+	}
+	if got := restored(t, backupOf(t, s), mem(vfs.NewMem())); got != nil {
+		if _, err := got.History(t.Context(), "gone", 0); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("history of a deleted key: %v", err)
+		}
+	}
+}
+
+func TestAnEmptyStoreIsRestored(t *testing.T) {
+	s := restored(t, backupOf(t, open(t, Options{InMemory: true})), mem(vfs.NewMem()))
+	put(t, s, "a", "1")
+}
+
+// A damaged or cut backup leaves the directory as it was, wherever the damage is.
+func TestADamagedBackupLeavesNothing(t *testing.T) {
+	s := open(t, Options{InMemory: true})
+	lively(t, s, 100)
+	backup := backupOf(t, s)
+	r := crashRand(t)
+	for i := range 60 {
+		b := bytes.Clone(backup)
+		if at := r.IntN(len(b)); i%2 == 0 {
+			b = b[:at]
+		} else {
+			b[at] ^= 1 << r.IntN(8)
+		}
+		dir := filepath.Join(t.TempDir(), "data")
+		if i%3 == 0 {
+			ok(t, os.Mkdir(dir, 0o700))
+		}
+		restore := func() error {
+			br, err := NewBackupReader(bytes.NewReader(b), nil)
+			if err != nil {
+				return err
+			}
+			_, err = br.Restore(t.Context(), RestoreOptions{Dir: dir, batchBytes: 3000})
+			return err
+		}
+		if err := restore(); !errors.Is(err, archive.ErrDamaged) && !errors.Is(err, archive.ErrForeign) && !errors.Is(err, archive.ErrNewer) {
+			t.Errorf("restored, or failed with %v", err)
+		}
+		names, err := os.ReadDir(dir)
+		if i%3 != 0 && !errors.Is(err, os.ErrNotExist) || i%3 == 0 && (err != nil || len(names) != 0) {
+			t.Errorf("left behind: %v, %v", names, err)
+		}
+	}
+}
+
+func TestWhereARestoreMayGo(t *testing.T) {
+	s := open(t, Options{InMemory: true})
+	put(t, s, "a", "1")
+	backup := backupOf(t, s)
+	into := func(dir string) error {
+		_, err := begun(t, backup).Restore(t.Context(), RestoreOptions{Dir: dir})
+		return err
+	}
+	t.Run("a store", func(t *testing.T) {
+		dir := t.TempDir()
+		other := open(t, Options{Dir: dir})
+		put(t, other, "b", "1")
+		if err := into(dir); !errors.Is(err, ErrNotEmpty) {
+			t.Errorf("got %v", err)
+		}
+		put(t, other, "b", "2") // its directory is untouched
+	})
+	t.Run("a directory with a file", func(t *testing.T) {
+		dir := t.TempDir()
+		ok(t, os.WriteFile(filepath.Join(dir, "mine"), nil, 0o600))
+		if err := into(dir); !errors.Is(err, ErrNotEmpty) {
+			t.Errorf("got %v", err)
+		}
+		if names, err := os.ReadDir(dir); err != nil || len(names) != 1 {
+			t.Errorf("in it: %v, %v", names, err)
+		}
+	})
+	t.Run("a file", func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "file")
+		ok(t, os.WriteFile(file, []byte("mine"), 0o600))
+		if err := into(file); err == nil {
+			t.Error("restored")
+		}
+		if got, err := os.ReadFile(file); err != nil || string(got) != "mine" {
+			t.Errorf("the file: %q, %v", got, err)
+		}
+	})
+	t.Run("a file system of its own", func(t *testing.T) {
+		dir := t.TempDir()
+		ok(t, os.Mkdir(filepath.Join(dir, "lost+found"), 0o700))
+		ok(t, into(dir))
+		put(t, open(t, Options{Dir: dir}), "b", "1")
+	})
+	t.Run("what a restore left that was cut off", func(t *testing.T) {
+		dir := t.TempDir()
+		for _, name := range []string{restoreFile, "000004.log", "MANIFEST-000001", "000005.sst"} {
+			ok(t, os.WriteFile(filepath.Join(dir, name), []byte("rubbish"), 0o600))
+		}
+		if _, err := Open(Options{Dir: dir}); !errors.Is(err, ErrUnfinished) {
+			t.Errorf("open: %v", err)
+		}
+		if _, err := CheckDir(t.Context(), Options{Dir: dir}); !errors.Is(err, ErrUnfinished) {
+			t.Errorf("check: %v", err)
+		}
+		ok(t, into(dir))
+		put(t, open(t, Options{Dir: dir}), "b", "1")
+	})
+	t.Run("a directory in folders that are not there yet", func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "a", "b")
+		ok(t, into(dir))
+		if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("%v, %v", info, err)
+		}
+	})
+	t.Run("a directory that another restore works in", func(t *testing.T) {
+		dir := t.TempDir()
+		lock, err := lockStore(Options{Dir: dir})
+		ok(t, err)
+		defer lock.release()
+		ok(t, os.WriteFile(filepath.Join(dir, restoreFile), nil, 0o600))
+		if err := into(dir); !errors.Is(err, store.ErrLocked) {
+			t.Errorf("got %v", err)
+		}
+		if names, err := os.ReadDir(dir); err != nil || len(names) != 2 {
+			t.Errorf("in it: %v, %v", names, err)
+		}
+	})
+}
+
+// Whenever the machine stops during a restore: there is nothing yet, or a directory
+// that nobody opens and that the next restore takes, or the whole store.
+func TestCrashDuringRestore(t *testing.T) {
+	s := open(t, Options{InMemory: true, apartAbove: 1000})
+	lively(t, s, 60)
+	want, backup := all(t, s), backupOf(t, s)
+	r := crashRand(t)
+	var before, during, after int
+	for range 40 {
+		disk := vfs.NewCrashableMem()
+		ops, stopAt := 0, r.IntN(150)
+		var left *vfs.MemFS
+		watched := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+				if ops++; ops == stopAt {
+					left = disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: r.IntN(101), RNG: rand.New(rand.NewPCG(r.Uint64(), 0))})
+				}
+			}
+			return nil
+		}))
+		_, err := begun(t, backup).Restore(t.Context(), RestoreOptions{Dir: "store", FS: watched, batchBytes: 3000})
+		ok(t, err)
+		if left == nil {
+			left = disk.CrashClone(vfs.CrashCloneCfg{})
+		}
+		s, err := Open(crashOptions(left))
+		switch {
+		case errors.Is(err, ErrUnfinished):
+			during++
+			s = restored(t, backup, mem(left))
+		case err == nil && s.State().Current == 0:
+			before++
+			ok(t, s.Close())
+			continue
+		case err != nil:
+			t.Fatalf("stopped at operation %d of %d: %v", stopAt, ops, err)
+		default:
+			after++
+		}
+		if got := all(t, s); len(got) != len(want) {
+			t.Errorf("stopped at operation %d of %d: %d objects, want %d", stopAt, ops, len(got), len(want))
+		}
+		ok(t, s.Close())
+	}
+	t.Logf("stopped before %d, during %d, after %d", before, during, after)
+	if during == 0 {
+		t.Error("no restore was cut off")
+	}
+}
+
+// A disk that is full fails the restore, and what is left is no store.
+func TestAFullDiskDuringRestore(t *testing.T) {
+	s := open(t, Options{InMemory: true})
+	lively(t, s, 200)
+	backup := backupOf(t, s)
+	disk := vfs.NewMem()
+	writes := 0
+	full := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind == errorfs.OpFileWrite && strings.HasSuffix(op.Path, ".log") {
+			if writes++; writes > 10 {
+				return syscall.ENOSPC
+			}
+		}
+		return nil
+	}))
+	b := begun(t, backup)
+	o := Options{Dir: "store", FS: full, InitialVersion: 1 << 30, restoring: true}
+	stands, err := Open(o)
+	ok(t, err)
+	l := loader{s: stands, ctx: t.Context(), limit: 3000}
+	if err := b.each(t.Context(), l.add); !errors.Is(err, store.ErrFailed) || !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("got %v", err)
+	}
+	endFailed(t, stands)
+	if _, err := Open(mem(disk)); !errors.Is(err, ErrUnfinished) {
+		t.Errorf("open: %v", err)
+	}
+}
+
+// Giving up leaves nothing behind.
+func TestARestoreThatIsGivenUp(t *testing.T) {
+	s := open(t, Options{InMemory: true})
+	lively(t, s, 200)
+	ctx, cancel := context.WithCancel(t.Context())
+	seen := 0
+	b, err := NewBackupReader(bytes.NewReader(backupOf(t, s)), func(done, of int) {
+		if seen++; done == of/2 {
+			cancel()
+		}
+	})
+	ok(t, err)
+	dir := filepath.Join(t.TempDir(), "data")
+	if _, err := b.Restore(ctx, RestoreOptions{Dir: dir, batchBytes: 3000}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) || seen == 0 {
+		t.Errorf("left behind: %v", err)
+	}
+}
+
+// A backup of a directory that no server has open, which is not changed by it.
+func TestBackupOfAClosedStore(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(Options{Dir: dir, memTableSize: 128 << 10})
+	ok(t, err)
+	lively(t, s, 300)
+	want := all(t, s)
+	var b bytes.Buffer
+	if _, err := BackupDir(t.Context(), Options{Dir: dir}, &b); !errors.Is(err, store.ErrLocked) {
+		t.Errorf("of an open store: %v", err)
+	}
+	ok(t, s.Close())
+	before := contents(t, dir)
+	b.Reset()
+	info, err := BackupDir(t.Context(), Options{Dir: dir}, &b)
+	if err != nil || info.Objects != len(want) {
+		t.Fatalf("%+v, %v", info, err)
+	}
+	if after := contents(t, dir); !slices.Equal(before, after) {
+		t.Errorf("the directory changed: %v, was %v", after, before)
+	}
+	if got := all(t, restored(t, b.Bytes(), mem(vfs.NewMem()))); len(got) != len(want) {
+		t.Errorf("%d objects, want %d", len(got), len(want))
+	}
+	for _, dir := range []string{filepath.Join(dir, "missing"), t.TempDir()} {
+		if _, err := BackupDir(t.Context(), Options{Dir: dir}, &b); !errors.Is(err, ErrNoStore) {
+			t.Errorf("of nothing: %v", err)
+		}
+		if names, _ := os.ReadDir(dir); len(names) != 0 {
+			t.Errorf("left behind: %v", names)
+		}
+	}
+}
+
+// contents is every file with its bytes.
+func contents(tb testing.TB, dir string) []string {
+	tb.Helper()
+	var all []string
+	names, err := os.ReadDir(dir)
+	ok(tb, err)
+	for _, n := range names {
+		b, err := os.ReadFile(filepath.Join(dir, n.Name()))
+		ok(tb, err)
+		all = append(all, n.Name()+" "+string(b))
+	}
+	return all
+}
