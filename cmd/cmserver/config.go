@@ -60,9 +60,19 @@ func addFlags(f *pflag.FlagSet) {
 	f.String(configFlag, "", "YAML `FILE` of settings (default: cmserver/config.yaml in the user's configuration folder, if it is there)")
 }
 
-// loadConfig collects the settings: flag, then CMSERVER_ variable, then file,
-// then default.
+// loadConfig collects the settings of a server, and refuses those with which it
+// can't run.
 func loadConfig(flags *pflag.FlagSet) (config, error) {
+	c, err := readConfig(flags)
+	if err != nil {
+		return config{}, err
+	}
+	return c, c.validate()
+}
+
+// readConfig collects the settings: flag, then CMSERVER_ variable, then file,
+// then default.
+func readConfig(flags *pflag.FlagSet) (config, error) {
 	v := viper.New()
 	v.SetEnvPrefix("CMSERVER")
 	v.SetEnvKeyReplacer(strings.NewReplacer("-", "_"))
@@ -83,10 +93,7 @@ func loadConfig(flags *pflag.FlagSet) (config, error) {
 	if c.InMemory && (flags.Changed("data-dir") || v.InConfig("data-dir")) {
 		return config{}, errors.New("--in-memory keeps nothing in --data-dir; give one of the two")
 	}
-	if err := c.complete(); err != nil {
-		return config{}, err
-	}
-	return c, c.validate()
+	return c, c.complete()
 }
 
 // checkTypes tries every setting as its flag would be read, wherever it comes

@@ -81,7 +81,7 @@ func rootCommand(out streams) *cobra.Command {
 			_, err := fmt.Fprintln(out.out, "cmserver", versionLine())
 			return err
 		},
-	})
+	}, backupCommand(out), restoreCommand(out), checkCommand(out))
 	return root
 }
 
@@ -109,6 +109,10 @@ func (c config) serve(ctx context.Context, log *slog.Logger) (err error) {
 	}
 	stopCompacting := startCompacting(ctx, st, log)
 	defer stopCompacting()
+	if !c.InMemory {
+		stopBackups := startBackups(ctx, c.DataDir, st, log)
+		defer stopBackups()
+	}
 	return c.serveOn(ctx, listener, st, log)
 }
 

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// unnamedFile is a file in dir that has no name: should the process be killed,
+// nothing is left of it.
+func unnamedFile(dir string) (*os.File, error) {
+	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), dir)
+	if _, err := os.Stat(procPath(f)); err != nil {
+		return nil, fmt.Errorf("without /proc it could get no name: %w, %w", err, f.Close())
+	}
+	return f, nil
+}
+
+// linkUnnamed gives it a name that nothing has yet.
+func linkUnnamed(f *os.File, path string) error {
+	err := unix.Linkat(unix.AT_FDCWD, procPath(f), unix.AT_FDCWD, path, unix.AT_SYMLINK_FOLLOW)
+	if err != nil {
+		return &os.LinkError{Op: "link", Old: "the backup", New: path, Err: err}
+	}
+	return nil
+}
+
+// procPath leads to an open file, whatever its name.
+func procPath(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }
