@@ -27,6 +27,8 @@ type BackupInfo struct {
 	// whoever reads it.
 	Objects  int `json:"objects"`
 	Versions int `json:"-"`
+	// Lost are the revisions that the restores before skipped.
+	Lost spans `json:"lost,omitempty"`
 }
 
 // Backup writes one state of the store to w, whole or not at all: without the end
@@ -51,7 +53,7 @@ func (s *Store) Backup(ctx context.Context, w io.Writer) (BackupInfo, error) {
 }
 
 func (p *past) backup(ctx context.Context, w io.Writer) (BackupInfo, error) {
-	info := BackupInfo{Made: time.Now().UTC().Truncate(time.Millisecond), Revision: p.view.current, Objects: p.view.tree.Len()}
+	info := BackupInfo{Made: time.Now().UTC().Truncate(time.Millisecond), Revision: p.view.current, Objects: p.view.tree.Len(), Lost: p.s.lost}
 	header, err := json.Marshal(info)
 	if err != nil {
 		return BackupInfo{}, err

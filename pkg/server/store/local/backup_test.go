@@ -238,6 +238,7 @@ func TestAFailedStoreCanBeBackedUp(t *testing.T) {
 	s := openFaulty(t, f)
 	put(t, s, "a", "1")
 	s.fail(errDisk)
+	defer endFailed(t, s)
 	if got := restored(t, backupOf(t, s), mem(vfs.NewMem())); len(all(t, got)) != 1 {
 		t.Error("the object is not there")
 	}

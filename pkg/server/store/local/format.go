@@ -15,6 +15,8 @@ import (
 //	'm' "format"           u64: the format version, 2
 //	'm' "current"          u64: the revision of the newest commit
 //	'm' "compacted"        u64: states before it are given up
+//	'm' "lost"             for each restore that made this store: u64(first), u64(last)
+//	                       of the revisions that it skipped; missing if there was none
 //	'r' key 0x00 u64(^rev) a record, see record.go; 0x00 is never part of a key, and
 //	                       the inverted revision puts the newest version first
 //	'd' key 0x00 u64(^rev) the value of that record, if it is a long one, but for the
@@ -43,6 +45,7 @@ var (
 	metaFormat    = []byte("mformat")
 	metaCurrent   = []byte("mcurrent")
 	metaCompacted = []byte("mcompacted")
+	metaLost      = []byte("mlost")
 )
 
 // recordKey is where the version rev of key is kept.

@@ -34,6 +34,9 @@ func (s *Store) load() (*view, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the compacted revision: %w", err)
 	}
+	if s.lost, err = readLost(s.db); err != nil {
+		return nil, err
+	}
 	v := &view{current: store.Revision(current), compacted: store.Revision(compacted)}
 	if err := errors.Join(s.checkRevisions(v), checkMark(s.opts.FS, s.opts.Dir, v.current)); err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -105,7 +106,8 @@ func (b *BackupReader) fill(ctx context.Context, o Options, batchBytes int) erro
 	l := loader{s: s, ctx: ctx, limit: batchBytes}
 	err = b.each(ctx, l.add)
 	if err == nil {
-		err = l.flush()
+		lost := append(slices.Clone(b.Info.Lost), span{b.Info.Revision + 1, s.State().Current})
+		err = l.finish(lost)
 	}
 	return errors.Join(err, s.Close())
 }
@@ -122,11 +124,8 @@ func (l *loader) add(rec *store.Record, deleted bool) error {
 	if deleted {
 		return nil
 	}
-	if l.batch == nil {
-		l.batch = l.s.db.NewBatch()
-	}
 	row, apart := encodeRecord(rec, l.s.opts.apartAbove)
-	err := l.batch.Set(recordKey(rec.Key, rec.Revision), row, nil)
+	err := l.writable().Set(recordKey(rec.Key, rec.Revision), row, nil)
 	if apart {
 		err = errors.Join(err, l.batch.Set(valueKey(rec.Key, rec.Revision), rec.Value, nil))
 	}
@@ -136,10 +135,22 @@ func (l *loader) add(rec *store.Record, deleted bool) error {
 	return l.flush()
 }
 
-func (l *loader) flush() error {
+func (l *loader) writable() *pebble.Batch {
 	if l.batch == nil {
-		return nil
+		l.batch = l.s.db.NewBatch()
 	}
+	return l.batch
+}
+
+// finish notes which revisions are skipped, and writes what waits.
+func (l *loader) finish(lost spans) error {
+	if err := l.writable().Set(metaLost, lost.encode(), nil); err != nil {
+		return err
+	}
+	return l.flush()
+}
+
+func (l *loader) flush() error {
 	b := l.batch
 	l.batch = nil
 	return errors.Join(l.s.write(l.ctx, &maintenance{batch: b}), b.Close())

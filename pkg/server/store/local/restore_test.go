@@ -64,6 +64,14 @@ func TestNoVersionIsHandedOutAgainAfterARestore(t *testing.T) {
 	if rec, err := again.Version(ctx, "changed", at); err != nil || string(rec.Value) != "before" {
 		t.Errorf("version %d: %q, %v", at, rec.Value, err)
 	}
+	// What a lost version was, nobody can say any more; not even that it never was.
+	for rev, want := range map[store.Revision]error{
+		at + 1: store.ErrCompacted, again.State().Current: store.ErrCompacted, again.State().Current + 1: store.ErrFuture,
+	} {
+		if _, err := again.Version(ctx, "changed", rev); !errors.Is(err, want) {
+			t.Errorf("version %d: %v, want %v", rev, err, want)
+		}
+	}
 	w := watch(t, again, "", 0)
 	for range 1000 {
 		if rev := put(t, again, "changed", "new"); lost[rev] || rev <= at+10_000 {
@@ -120,6 +128,24 @@ func TestRestoringABackupTwice(t *testing.T) {
 			t.Errorf("goes on at %d, the one before a second ago at %d", current, last)
 		}
 		last = current
+	}
+}
+
+// A store that came through several restores knows the lost versions of all.
+func TestARestoreOfARestore(t *testing.T) {
+	s := open(t, Options{InMemory: true})
+	first := put(t, s, "a", "1")
+	once := restored(t, backupOf(t, s), mem(vfs.NewMem()))
+	second := put(t, once, "b", "1")
+	twice := restored(t, backupOf(t, once), mem(vfs.NewMem()))
+	third := put(t, twice, "a", "2")
+	for rev, want := range map[store.Revision]error{
+		first: nil, first + 1: store.ErrCompacted, second - 1: store.ErrCompacted, second: store.ErrNotFound,
+		second + 1: store.ErrCompacted, third - 1: store.ErrCompacted, third: nil,
+	} {
+		if _, err := twice.Version(t.Context(), "a", rev); !errors.Is(err, want) {
+			t.Errorf("version %d of a: %v, want %v", rev, err, want)
+		}
 	}
 }
 

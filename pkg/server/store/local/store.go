@@ -113,6 +113,7 @@ type Store struct {
 	// view is the published state. The committer alone stores it.
 	view atomic.Pointer[view]
 	pins pins
+	lost spans // never changes once the store is open
 
 	// queue takes transactions to the committer and maint what compaction has to
 	// write. Commit and Compact send, the committer receives, nobody closes them.

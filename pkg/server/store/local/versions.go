@@ -89,6 +89,9 @@ func (p *past) exactly(it *pebble.Iterator, rev store.Revision) (store.Record, e
 	if err != nil {
 		return store.Record{}, err
 	}
+	if h.Revision != rev && p.s.lost.contain(rev) {
+		return store.Record{}, store.ErrCompacted
+	}
 	if h.Revision != rev {
 		// The oldest versions are the first to go: with an older one here, one of
 		// rev would be here too.
