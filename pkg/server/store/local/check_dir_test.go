@@ -171,14 +171,17 @@ func TestCheckGoesOnBehindADamagedBlock(t *testing.T) {
 	s, err := Open(Options{Dir: dir, InitialVersion: 1})
 	ok(t, err)
 	r := crashRand(t)
+	var txn store.Txn
 	for i := range 300 {
 		noise := make([]byte, 1000) // does not compress, so that a block holds few
 		for j := range noise {
 			noise[j] = byte(r.IntN(256))
 		}
-		put(t, s, store.Key(fmt.Sprintf("k%03d", i)), string(noise))
+		txn.Writes = append(txn.Writes, store.Record{Key: store.Key(fmt.Sprintf("k%03d", i)), Value: noise})
 	}
-	ok(t, setRaw(s, recordKey("k298", 299), []byte("nonsense")))
+	_, err = s.Commit(t.Context(), txn)
+	ok(t, err)
+	ok(t, setRaw(s, recordKey("k298", 1), []byte("nonsense")))
 	ok(t, s.db.Flush())
 	ok(t, s.Close())
 	ok(t, flipByte("*.sst", 100_000)(dir))

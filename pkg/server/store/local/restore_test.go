@@ -180,7 +180,7 @@ func TestADamagedBackupLeavesNothing(t *testing.T) {
 	lively(t, s, 100)
 	backup := backupOf(t, s)
 	r := crashRand(t)
-	for i := range 60 {
+	for i := range 24 {
 		b := bytes.Clone(backup)
 		if at := r.IntN(len(b)); i%2 == 0 {
 			b = b[:at]
