@@ -126,11 +126,11 @@ func (c config) openStore(log *slog.Logger) (*local.Store, error) {
 		Logger:          log,
 	})
 	switch {
-	case errors.Is(err, store.ErrLocked), errors.Is(err, store.ErrNewerFormat):
+	case errors.Is(err, store.ErrLocked), errors.Is(err, store.ErrNewerFormat), errors.Is(err, local.ErrUnfinished):
 		return nil, err
 	case errors.Is(err, store.ErrDamaged):
-		return nil, fmt.Errorf("%w; the server does not start on it: restore a backup, or put a good copy of the directory in its place; "+
-			"'cmserver check --data-dir %s' names all that is damaged", err, c.DataDir)
+		return nil, fmt.Errorf("%w; the server does not start on it: 'cmserver check --data-dir %[2]s' names what is damaged, "+
+			"'cmserver restore' makes a directory of a backup", err, c.DataDir)
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return nil, fmt.Errorf("the disk of the data directory %s is full: free some space and start again; what was acknowledged is not touched: %w", c.DataDir, err)
 	case err != nil:

@@ -216,7 +216,7 @@ func TestWhatCannotStart(t *testing.T) {
 		{"unknown setting", []string{"--in-memory", "--config", "unknown"}, 2, []string{`unknown setting "data-dri"`, "data-dir"}},
 		{"file that is not YAML", []string{"--in-memory", "--config", "broken"}, 2, []string{file}},
 		{"duration without a unit", []string{"--in-memory", "--config", "bare"}, 2, []string{"request-timeout", `"5"`, "30s"}},
-		{"damaged data", []string{"--listen", "127.0.0.1:0", "--data-dir", damagedData(t)}, 1, []string{"stored data is damaged", "good copy"}},
+		{"damaged data", []string{"--listen", "127.0.0.1:0", "--data-dir", damagedData(t)}, 1, []string{"stored data is damaged", "cmserver check", "cmserver restore"}},
 		{"setting of the wrong type", []string{"--in-memory", "--config", "wrong"}, 2, []string{"history-limit"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 
 	"example.com/cmctl/pkg/server/store"
 	"example.com/cmctl/pkg/server/store/archive"
+	"example.com/cmctl/pkg/server/store/storetest"
 )
 
 // Ten thousand versions are handed out after the backup. None of them is handed
@@ -129,6 +130,12 @@ func TestRestoringABackupTwice(t *testing.T) {
 		}
 		last = current
 	}
+}
+
+// A restored store does all that a store must do.
+func TestStoreThatWasRestored(t *testing.T) {
+	empty := backupOf(t, open(t, Options{InMemory: true}))
+	storetest.Run(t, func(tb testing.TB) store.Store { return restored(tb, empty, mem(vfs.NewMem())) })
 }
 
 // A store that came through several restores knows the lost versions of all.
