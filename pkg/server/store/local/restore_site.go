@@ -114,7 +114,7 @@ func (s site) empty(names []string) error {
 // finish makes the directory a store. What is in it is durable: the store that
 // wrote it was closed.
 func (s site) finish() error {
-	err := errors.Join(syncDir(s.fs, s.dir), s.fs.Remove(s.path(restoreFile)), syncDir(s.fs, s.dir))
+	err := errors.Join(s.fs.Remove(s.path(restoreFile)), syncDir(s.fs, s.dir))
 	if err == nil && s.made {
 		err = syncDir(s.fs, s.fs.PathDir(s.dir))
 	}

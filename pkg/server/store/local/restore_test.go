@@ -374,6 +374,27 @@ func TestAFullDiskDuringRestore(t *testing.T) {
 	}
 }
 
+// What was written is read again: a disk that doesn't give it back fails the
+// restore, and nothing is left.
+func TestARestoreReadsWhatItWrote(t *testing.T) {
+	s := open(t, Options{InMemory: true})
+	lively(t, s, 100)
+	disk := vfs.NewMem()
+	deaf := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if (op.Kind == errorfs.OpFileRead || op.Kind == errorfs.OpFileReadAt) && strings.HasSuffix(op.Path, ".log") {
+			return syscall.EIO
+		}
+		return nil
+	}))
+	_, err := begun(t, backupOf(t, s)).Restore(t.Context(), RestoreOptions{Dir: "store", FS: deaf, batchBytes: 3000})
+	if !errors.Is(err, syscall.EIO) {
+		t.Errorf("got %v", err)
+	}
+	if names, err := disk.List("store"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("left behind: %v, %v", names, err)
+	}
+}
+
 // Giving up leaves nothing behind.
 func TestARestoreThatIsGivenUp(t *testing.T) {
 	s := open(t, Options{InMemory: true})
