@@ -118,5 +118,5 @@ func decodeEntry(entry []byte) (store.Record, error) {
 	if h.apart {
 		return store.Record{}, fmt.Errorf("%s at revision %d has no value", key, rev)
 	}
-	return h.with(h.inline)
+	return complete(nil, h) // nothing is left to read
 }

@@ -54,12 +54,13 @@ func lively(tb testing.TB, s *Store, n int) {
 	for i := range n {
 		rec := store.Record{
 			Key: store.Key(fmt.Sprintf("configmaps/n%d/c%d", r.IntN(3), r.IntN(20))), VersionAt: 0, UID: fmt.Sprint("uid", r.IntN(5)),
-			Value: []byte(strings.Repeat(string(rune('a'+r.IntN(26))), r.IntN(3000))), Labels: map[string]string{"n": fmt.Sprint(i), "": ""},
+			Value: []byte(strings.Repeat(string(rune('a'+r.IntN(26))), r.IntN(3000))), Brief: store.Brief{Keys: i}, Labels: map[string]string{"n": fmt.Sprint(i), "": ""},
 			Meta: store.Meta{Verb: "update", Manager: "m\x00", User: "ü", WriteID: fmt.Sprint(i), Time: time.UnixMilli(int64(i) * 1e9)},
 		}
 		if r.IntN(5) == 0 {
-			rec.Deleted, rec.Value, rec.Labels = true, nil, nil
+			rec.Deleted, rec.Value, rec.Labels, rec.Brief = true, nil, nil, store.Brief{}
 		}
+		rec.Brief.Head = len(rec.Value) / 3
 		_, err := s.Commit(context.Background(), store.Txn{Writes: []store.Record{rec}})
 		ok(tb, err)
 	}
@@ -120,7 +121,8 @@ func TestARestoredStoreHasEverythingThatWasBackedUp(t *testing.T) {
 func TestABackupCarriesEveryFieldOfARecord(t *testing.T) {
 	rec := store.Record{
 		Key: "k", Revision: 7, Value: []byte("value"), VersionAt: 2, Labels: map[string]string{"a": "b"}, UID: "u",
-		Meta: store.Meta{Verb: "v", Manager: "m", User: "u", Time: time.UnixMilli(5).UTC(), WriteID: "w"},
+		Brief: store.Brief{Created: time.Unix(7, 0).UTC(), Keys: 3, Head: 4},
+		Meta:  store.Meta{Verb: "v", Manager: "m", User: "u", Time: time.UnixMilli(5).UTC(), WriteID: "w"},
 	}
 	for v := reflect.ValueOf(rec); ; v = v.FieldByName("Meta") {
 		for i := range v.NumField() {

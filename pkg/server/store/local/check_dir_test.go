@@ -38,7 +38,14 @@ func checkedDir(t *testing.T, damage func(s *Store) error) string {
 }
 
 func TestCheckOfAWholeDirectory(t *testing.T) {
-	dir := checkedDir(t, nil)
+	for format := range uint64(formatVersion) {
+		t.Run(fmt.Sprint("format ", format+1), func(t *testing.T) { checkWhole(t, format+1) })
+	}
+}
+
+// A directory of an older format is as good, and stays of that format.
+func checkWhole(t *testing.T, format uint64) {
+	dir := checkedDir(t, func(s *Store) error { return setRaw(s, metaFormat, encodeU64(format)) })
 	before := contents(t, dir)
 	r, err := CheckDir(t.Context(), Options{Dir: dir})
 	if err != nil || len(r.Findings) > 0 || r.Objects != 3 || r.Versions != 6 || r.State.Current != 6 {

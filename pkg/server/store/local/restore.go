@@ -126,8 +126,8 @@ func (l *loader) add(rec *store.Record, deleted bool) error {
 	}
 	row, apart := encodeRecord(rec, l.s.opts.apartAbove)
 	err := l.writable().Set(recordKey(rec.Key, rec.Revision), row, nil)
-	if apart {
-		err = errors.Join(err, l.batch.Set(valueKey(rec.Key, rec.Revision), rec.Value, nil))
+	if apart != nil {
+		err = errors.Join(err, l.batch.Set(valueKey(rec.Key, rec.Revision), apart, nil))
 	}
 	if err != nil || l.batch.Len() < l.limit {
 		return err
