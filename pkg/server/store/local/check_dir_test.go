@@ -99,11 +99,11 @@ func TestCheckNamesWhatIsDamaged(t *testing.T) {
 		},
 		"a list of keys": {
 			rows: func(s *Store) error { return setRaw(s, revisionKey(3), []byte("x")) },
-			says: []string{"keys of revision 3"},
+			says: []string{"version 3 is missing"},
 		},
 		"a list of keys that is gone": {
 			rows: func(s *Store) error { return s.db.Delete(revisionKey(3), pebble.Sync) },
-			says: []string{"keys of revision 3"},
+			says: []string{"version 3 is missing"},
 		},
 		"bytes in a table": {
 			files: flipByte("*.sst", 100),

@@ -38,13 +38,13 @@ func (s *Store) load() (*view, error) {
 		return nil, err
 	}
 	v := &view{current: store.Revision(current), compacted: store.Revision(compacted)}
-	if err := errors.Join(s.checkRevisions(v), checkMark(s.opts.FS, s.opts.Dir, v.current)); err != nil {
+	if err := s.checkRevisions(v); err != nil {
 		return nil, err
 	}
 	if v.tree, err = s.loadTree(v.current); err != nil {
 		return nil, err
 	}
-	return v, nil
+	return v, checkMark(s.opts.FS, s.opts.Dir, v.current)
 }
 
 // checkRevisions demands the list of each revision that is not given up. A manifest

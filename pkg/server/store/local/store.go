@@ -180,6 +180,9 @@ func lockStore(o Options) (*Store, error) {
 	}
 	s.background.period = time.Minute
 	s.fs = newFreezingFS(o.FS, s.closing, s.fail)
+	if o.restoring {
+		s.fs.repeat = 0 // whoever restores is told at once, and begins anew
+	}
 	s.room = roomOf(o.FS, dir)
 	if s.room.reserve > 0 { // which must hold what several of them leave behind
 		s.opts.memTableSize = min(s.opts.memTableSize, max(s.room.reserve/8, minMemTableSize))
@@ -244,7 +247,8 @@ func pebbleOpen(dir string, o *pebble.Options) (db *pebble.DB, err error) {
 func damaged(err error) error {
 	var system syscall.Errno
 	switch {
-	case errors.Is(err, store.ErrDamaged), errors.Is(err, store.ErrNewerFormat), errors.Is(err, errForeign):
+	case err == nil, errors.Is(err, store.ErrDamaged), errors.Is(err, store.ErrNewerFormat), errors.Is(err, errForeign),
+		errors.Is(err, ErrUnfinished), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case errors.As(err, &system) && !errors.Is(err, fs.ErrNotExist):
 		return err
