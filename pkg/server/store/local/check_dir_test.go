@@ -99,7 +99,7 @@ func TestCheckNamesWhatIsDamaged(t *testing.T) {
 		},
 		"a list of keys": {
 			rows: func(s *Store) error { return setRaw(s, revisionKey(3), []byte("x")) },
-			says: []string{"version 3 is missing"},
+			says: []string{"keys of revision 3"},
 		},
 		"a list of keys that is gone": {
 			rows: func(s *Store) error { return s.db.Delete(revisionKey(3), pebble.Sync) },
