@@ -108,44 +108,6 @@ func (s *Store) create() (*view, error) {
 	return &view{tree: newTree(), current: before, compacted: before}, nil
 }
 
-// loadTree makes the index from the newest version of each key.
-func (s *Store) loadTree(current store.Revision) (*tree, error) {
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte{rowRecord}, UpperBound: []byte{rowRecord + 1}})
-	if err != nil {
-		return nil, err
-	}
-	t := newTree()
-	for ok := it.First(); ok; {
-		h, err := headAt(it)
-		if err == nil && h.Revision > current {
-			err = fmt.Errorf("%w: %s has revision %d, but the newest commit is said to be %d; restore a backup",
-				store.ErrDamaged, h.Key, h.Revision, current)
-		}
-		var i *item
-		if err == nil && !h.Deleted {
-			i, err = s.loadItem(h)
-		}
-		if err != nil {
-			return nil, errors.Join(err, it.Close())
-		}
-		if i != nil {
-			t.Set(i)
-		}
-		ok = it.SeekGE(recordsEnd(h.Key))
-	}
-	return t, errors.Join(it.Error(), it.Close())
-}
-
-// loadItem is the index entry of a live version, with its value, or the head of
-// it, if that is small enough to be held.
-func (s *Store) loadItem(h head) (*item, error) {
-	if h.size > s.opts.InlineValueSize {
-		return &item{rec: h.alone(s.opts.InlineValueSize), large: true}, nil
-	}
-	rec, err := complete(s.db, h)
-	return &item{rec: rec}, err
-}
-
 func (s *Store) readMeta(r reader, row []byte) (uint64, error) {
 	data, closer, err := r.Get(row)
 	if err != nil {
