@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/viper"
 
 	"example.com/cmctl/pkg/server"
+	"example.com/cmctl/pkg/server/inject"
 )
 
 // config are all settings. The names are those of the flags, and of the keys in
@@ -36,6 +37,12 @@ type config struct {
 	ShutdownTimeout  time.Duration `mapstructure:"shutdown-timeout"`
 	LogFormat        string        `mapstructure:"log-format"`
 	Verbose          bool          `mapstructure:"verbose"`
+	MaxReads         int           `mapstructure:"max-requests-inflight"`
+	MaxWrites        int           `mapstructure:"max-mutating-requests-inflight"`
+	Inject           string        `mapstructure:"inject"`
+	InjectAnywhere   bool          `mapstructure:"inject-anywhere"`
+
+	faults inject.Spec // what Inject says
 }
 
 // configFlag names the file, and so can't be in it.
@@ -54,7 +61,12 @@ func addFlags(f *pflag.FlagSet) {
 	f.Int("inline-value-size", 4096, "`BYTES` up to which objects are held in memory; larger ones are read from disk")
 	f.Int("history-limit", 10, "`N` versions of each object that are kept at least")
 	f.Duration("request-timeout", server.DefaultRequestTimeout, "how long one request may take")
+	f.Int("max-requests-inflight", server.DefaultMaxInFlight, "`N` requests that read may run at once; those beyond get 429")
+	f.Int("max-mutating-requests-inflight", server.DefaultMaxMutatingInFlight,
+		"`N` requests that write may run at once, half of them to one object; those beyond get 429")
 	f.Duration("shutdown-timeout", 30*time.Second, "how long requests under way may take when the server stops")
+	f.String("inject", "", "misbehave on purpose, for the tests of clients: `FAULTS` such as conflict=10%,latency=50ms,lost=1%,seed=42")
+	f.Bool("inject-anywhere", false, "allow --inject on an address that others can reach")
 	f.String("log-format", "text", "how the log is written: `text|json`")
 	f.BoolP("verbose", "v", false, "log reads too, and what the store does")
 	f.String(configFlag, "", "YAML `FILE` of settings (default: cmserver/config.yaml in the user's configuration folder, if it is there)")
@@ -92,6 +104,10 @@ func readConfig(flags *pflag.FlagSet) (config, error) {
 	}
 	if c.InMemory && (flags.Changed("data-dir") || v.InConfig("data-dir")) {
 		return config{}, errors.New("--in-memory keeps nothing in --data-dir; give one of the two")
+	}
+	var err error
+	if c.faults, err = inject.Parse(c.Inject); err != nil {
+		return config{}, fmt.Errorf("--inject: %w", err)
 	}
 	return c, c.complete()
 }
@@ -202,6 +218,8 @@ func (c config) validate() error {
 			string(server.PutNever), string(server.PutHelm), string(server.PutAlways)),
 		positive("request-timeout", c.RequestTimeout > 0),
 		positive("shutdown-timeout", c.ShutdownTimeout > 0),
+		positive("max-requests-inflight", c.MaxReads > 0),
+		positive("max-mutating-requests-inflight", c.MaxWrites > 0),
 		positive("history-limit", c.HistoryLimit > 0),
 		positive("inline-value-size", c.InlineValueSize > 0),
 		positive("initial-version", c.InitialVersion >= 0),
@@ -210,18 +228,23 @@ func (c config) validate() error {
 }
 
 // validateListen keeps the server from being opened to others by accident: it
-// knows neither TLS nor authentication.
+// knows neither TLS nor authentication, and may be told to misbehave.
 func (c config) validateListen() error {
 	host, _, err := net.SplitHostPort(c.Listen)
 	if err != nil {
 		return fmt.Errorf("--listen %q: must be HOST:PORT: %w", c.Listen, err)
 	}
 	ip := net.ParseIP(host)
-	if c.InsecureListen || host == "localhost" || (ip != nil && ip.IsLoopback()) {
-		return nil
+	own := host == "localhost" || (ip != nil && ip.IsLoopback())
+	if !own && !c.InsecureListen {
+		return fmt.Errorf("--listen %s can be reached by others, who could read and write everything: there is neither "+
+			"encryption nor authentication; listen on 127.0.0.1, or add --insecure-listen if the network is trusted", c.Listen)
 	}
-	return fmt.Errorf("--listen %s can be reached by others, who could read and write everything: there is neither "+
-		"encryption nor authentication; listen on 127.0.0.1, or add --insecure-listen if the network is trusted", c.Listen)
+	if !own && !c.faults.Empty() && !c.InjectAnywhere {
+		return fmt.Errorf("--inject makes the server misbehave, and --listen %s can be reached by others, who may rely on it; "+
+			"listen on 127.0.0.1, or add --inject-anywhere if they know", c.Listen)
+	}
+	return nil
 }
 
 // logger writes what the server does, as chosen.

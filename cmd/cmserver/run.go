@@ -163,13 +163,20 @@ const (
 // serveOn serves until ctx ends, then lets what is under way finish.
 func (c config) serveOn(ctx context.Context, listener net.Listener, st store.Store, log *slog.Logger) error {
 	api := server.New(server.Options{
-		Store:            st,
-		Logger:           log,
-		UnconditionalPut: server.UnconditionalPut(c.UnconditionalPut),
-		StrictNamespaces: c.StrictNamespaces,
-		RequestTimeout:   c.RequestTimeout,
-		Version:          server.Version(release()),
+		Store:               st,
+		Logger:              log,
+		UnconditionalPut:    server.UnconditionalPut(c.UnconditionalPut),
+		StrictNamespaces:    c.StrictNamespaces,
+		MaxInFlight:         c.MaxReads,
+		MaxMutatingInFlight: c.MaxWrites,
+		RequestTimeout:      c.RequestTimeout,
+		Inject:              c.faults,
+		Version:             server.Version(release()),
 	})
+	if !c.faults.Empty() {
+		log.Warn("FAULTS ARE INJECTED: this server misbehaves on purpose, for the tests of clients, and is of no other use", "inject", c.faults)
+		defer func() { log.Warn("faults that were injected", "counts", api.Injected()) }()
+	}
 	if err := api.Start(ctx); err != nil {
 		return err
 	}

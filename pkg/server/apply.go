@@ -46,7 +46,7 @@ func (a *application) update(old types.Object) (types.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := settle(a.request, next, old); err != nil {
+	if err := a.server.settle(a.request, next, old); err != nil {
 		return nil, err
 	}
 	return patch.Reread(a.request.resource, next)

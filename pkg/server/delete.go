@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 
@@ -78,7 +79,8 @@ type deletion struct {
 	server  *Server
 	options metav1.DeleteOptions
 	meta    store.Meta
-	guards  []store.Guard // what must hold besides
+	guards  []store.Guard       // what must hold besides
+	writer  http.ResponseWriter // for the marks of injected faults; nil where no client asks
 }
 
 // deletion reads the parameters, from the body or else from the query.
@@ -97,7 +99,7 @@ func (s *Server) deletion(r *request) (*deletion, error) {
 		manager = ""
 	}
 	meta, err := s.meta(r, "delete", manager)
-	return &deletion{server: s, options: o, meta: meta}, err
+	return &deletion{server: s, options: o, meta: meta, writer: r.writer}, err
 }
 
 func (s *Server) deleteOptions(r *request) (metav1.DeleteOptions, error) {
@@ -244,6 +246,9 @@ func (d *deletion) check(res *types.Resource, meta *metav1.ObjectMeta) error {
 	}
 	if want.ResourceVersion != nil && *want.ResourceVersion != meta.ResourceVersion {
 		return res.VersionPrecondition(meta.Name, *want.ResourceVersion, meta.ResourceVersion)
+	}
+	if want.ResourceVersion != nil && d.server.faults.Conflict(d.writer) {
+		return res.Modified(meta.Name)
 	}
 	return nil
 }

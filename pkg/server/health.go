@@ -35,6 +35,12 @@ func (s *Server) serveHealth(mux *http.ServeMux) {
 	}
 }
 
+// isProbe tells whether a path is that of a probe, or of one of its checks.
+func isProbe(path string) bool {
+	probe, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	return probe == "livez" || probe == "readyz" || probe == "healthz"
+}
+
 // health answers a probe with text, as Kubernetes' are: "ok", or each check by
 // name. Why one failed is for the log.
 func (s *Server) health(probe string, checks []check) http.Handler {
@@ -58,6 +64,9 @@ func (s *Server) health(probe string, checks []check) http.Handler {
 				continue
 			}
 			fmt.Fprintf(&report, "[+]%s ok\n", c.name)
+		}
+		if s.faults != nil {
+			fmt.Fprintf(&report, "[!]faults are injected on purpose: %s\n", s.faults)
 		}
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		w.Header().Set("X-Content-Type-Options", "nosniff")

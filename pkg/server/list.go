@@ -67,6 +67,9 @@ func (s *Server) find(r *request, o *internalversion.ListOptions, part store.Par
 	}
 	l.part = part
 	f, err := s.scan(r.context(), l)
+	if err == nil && l.paged && l.at != 0 && s.faults.Gone(r.writer) {
+		err = store.ErrCompacted
+	}
 	switch {
 	case errors.Is(err, store.ErrCompacted) && l.paged:
 		return found{}, s.pageExpired(l)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"example.com/cmctl/pkg/server/inject"
 	"example.com/cmctl/pkg/types"
 )
 
@@ -21,6 +22,7 @@ import (
 // goroutine that serves it.
 type requestInfo struct {
 	id      string
+	gone    <-chan struct{} // closed once the client has ended its side of the connection
 	code    int
 	version string
 	stream  stream // what is still to run, after its head was sent
@@ -63,7 +65,7 @@ func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 // cause stays in the log.
 func (s *Server) recoverPanics(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		info := &requestInfo{id: uuid.NewString()}
+		info := &requestInfo{id: uuid.NewString(), gone: r.Context().Done()}
 		tracked := &writer{ResponseWriter: w, info: info}
 		r = r.WithContext(context.WithValue(r.Context(), infoKey{}, info))
 		defer func() {
@@ -91,16 +93,16 @@ func (s *Server) identify(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, start := infoOf(r), s.clock()
 		w.Header().Set("Audit-Id", info.id)
-		defer func() { s.logAccess(r, info, s.clock().Sub(start)) }()
+		defer func() { s.logAccess(r, info, s.clock().Sub(start), w.Header()[inject.Header]) }()
 		next.ServeHTTP(w, r)
 	})
 }
 
 // logAccess logs reads at debug level, so that the log of a busy server tells
 // what changed.
-func (s *Server) logAccess(r *http.Request, info *requestInfo, took time.Duration) {
+func (s *Server) logAccess(r *http.Request, info *requestInfo, took time.Duration, injected []string) {
 	code, level := info.code, slog.LevelInfo
-	if code == 0 {
+	if code == 0 && len(injected) == 0 { // else there is no answer, on purpose
 		code = http.StatusInternalServerError // it panics, and is answered further out
 	}
 	if r.Method == http.MethodGet && code < http.StatusInternalServerError {
@@ -120,6 +122,9 @@ func (s *Server) logAccess(r *http.Request, info *requestInfo, took time.Duratio
 	if info.version != "" {
 		attrs = append(attrs, slog.String("resourceVersion", info.version))
 	}
+	if len(injected) > 0 {
+		attrs = append(attrs, slog.String("injected", strings.Join(injected, ",")))
+	}
 	s.log.LogAttrs(r.Context(), level, "request", attrs...)
 }
 
@@ -134,15 +139,28 @@ func (s *Server) goOn(next http.Handler) http.Handler {
 	})
 }
 
-// limit refuses what comes while as many requests run as may.
+// misbehave injects the faults that are asked for. It comes before limit: a request
+// that is made to wait takes the place of no other.
+func (s *Server) misbehave(next http.Handler) http.Handler { return s.faults.Handler(next, s.refuse) }
+
+// limit refuses what comes while as many requests of its kind run as may. Probes
+// are let through: a server with much to do is not to be taken for a dead one.
 func (s *Server) limit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		slots, kind := s.writes, "writes"
+		switch {
+		case isProbe(r.URL.Path):
+			next.ServeHTTP(w, r)
+			return
+		case r.Method == http.MethodGet || r.Method == http.MethodHead:
+			slots, kind = s.reads, "reads"
+		}
 		select {
-		case s.inFlight <- struct{}{}:
-			defer func() { <-s.inFlight }()
+		case slots <- struct{}{}:
+			defer func() { <-slots }()
 			next.ServeHTTP(w, r)
 		default:
-			s.refuse(w, r, types.TooManyRequests("the server has too many requests at once, please try again later", 1))
+			s.refuse(w, r, types.TooManyRequests("the server has too many "+kind+" at once, please try again later", 1))
 		}
 	})
 }
@@ -157,8 +175,8 @@ const answerGrace = 10 * time.Second
 //
 // Only the deadline ends the work. net/http cancels its context once the client
 // has closed its side of the connection, which a client may do after its request
-// and still wait for the answer; what has come whole is carried out. A body that
-// does not come whole fails to be read.
+// and still wait for the answer; what has come whole is carried out, unless it would
+// have to wait for its turn. A body that does not come whole fails to be read.
 func (s *Server) bound(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		limit, err := s.timeLimit(r)

@@ -29,7 +29,7 @@ func (m modification) run(ctx context.Context) (answer, error) {
 	r := m.request
 	key := keyOf(r.resource, r.namespace, r.name)
 	if m.sent == "" {
-		leave, err := m.server.queue.enter(ctx, key)
+		leave, err := m.server.queue.enter(ctx, key, r.info.gone)
 		if err != nil {
 			return answer{}, err
 		}

@@ -46,7 +46,7 @@ func (s *Server) patch(r *request) (answer, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := settle(r, next, old); err != nil {
+		if err := s.settle(r, next, old); err != nil {
 			return nil, err
 		}
 		return next, s.manage(r.resource, old, next, o.meta)
@@ -104,7 +104,7 @@ func (s *Server) patchOptions(r *request, kind ktypes.PatchType) (patchOptions, 
 // settle holds what a patch made of an object against the one that it was made
 // from, in this order: whether it still is the object of the URL, whether it
 // names the version that is stored, if any, and what no patch can change.
-func settle(r *request, next, old types.Object) error {
+func (s *Server) settle(r *request, next, old types.Object) error {
 	if err := checkIdentity(r, next); err != nil {
 		return err
 	}
@@ -115,6 +115,9 @@ func settle(r *request, next, old types.Object) error {
 	}
 	if sent != "" && sent != old.GetResourceVersion() {
 		return r.resource.VersionConflict(r.name, sent, old.GetResourceVersion())
+	}
+	if sent != "" && s.faults.Conflict(r.writer) {
+		return r.resource.Modified(r.name)
 	}
 	keepUnpatched(next, old)
 	r.resource.PrepareUpdate(next, old)

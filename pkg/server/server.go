@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 
 	"example.com/cmctl/pkg/server/fieldmanager"
+	"example.com/cmctl/pkg/server/inject"
 	"example.com/cmctl/pkg/server/render"
 	"example.com/cmctl/pkg/server/store"
 	"example.com/cmctl/pkg/types"
@@ -41,10 +42,11 @@ const (
 
 // What Options default to.
 const (
-	DefaultMaxBodyBytes   = 3 << 20
-	DefaultMaxInFlight    = 1024
-	DefaultMaxWatches     = 10_000
-	DefaultRequestTimeout = time.Minute
+	DefaultMaxBodyBytes        = 3 << 20
+	DefaultMaxInFlight         = 1024
+	DefaultMaxMutatingInFlight = 1024
+	DefaultMaxWatches          = 10_000
+	DefaultRequestTimeout      = time.Minute
 )
 
 // renderCacheBytes is how much protobuf is kept, so that many clients can be
@@ -66,8 +68,11 @@ type Options struct {
 	UnconditionalPut UnconditionalPut
 	// MaxBodyBytes limits request bodies; what is larger gets 413.
 	MaxBodyBytes int64
-	// MaxInFlight limits how many requests run at once; those beyond get 429.
-	MaxInFlight int
+	// MaxInFlight limits how many requests that read run at once, and
+	// MaxMutatingInFlight how many that write; those beyond get 429. Neither takes
+	// room from the other.
+	MaxInFlight         int
+	MaxMutatingInFlight int
 	// MaxWatches limits how many watches run at once, beside those requests;
 	// those beyond get 429.
 	MaxWatches int
@@ -76,6 +81,9 @@ type Options struct {
 	// StrictNamespaces refuses to create objects in a namespace that was not
 	// created before. Otherwise the first object makes its namespace.
 	StrictNamespaces bool
+	// Inject makes the server misbehave on purpose, for the tests of clients; the
+	// zero Spec leaves it alone.
+	Inject inject.Spec
 	// Version is what /version answers; zero: that of a development build.
 	Version version.Info
 }
@@ -83,16 +91,18 @@ type Options struct {
 // Server answers the API. It is made by New and may be used by any number of
 // goroutines.
 type Server struct {
-	store    store.Store
-	log      *slog.Logger
-	clock    func() time.Time
-	options  Options
-	handler  http.Handler
-	inFlight chan struct{} // one token a running request; full: 429
-	queue    queue         // of writes that name no version
-	fields   map[*types.Resource]*fieldmanager.Manager
-	watches  watches
-	render   *render.Renderer
+	store   store.Store
+	log     *slog.Logger
+	clock   func() time.Time
+	options Options
+	handler http.Handler
+	reads   chan struct{} // one token a running request that reads; full: 429
+	writes  chan struct{} // the same for those that write
+	queue   queue         // of writes that name no version
+	fields  map[*types.Resource]*fieldmanager.Manager
+	watches watches
+	render  *render.Renderer
+	faults  *inject.Faults // nil unless they are wanted
 
 	cancel     context.CancelFunc // ends background; nil before Start
 	background sync.WaitGroup
@@ -115,6 +125,9 @@ func New(o Options) *Server {
 	if o.MaxInFlight == 0 {
 		o.MaxInFlight = DefaultMaxInFlight
 	}
+	if o.MaxMutatingInFlight == 0 {
+		o.MaxMutatingInFlight = DefaultMaxMutatingInFlight
+	}
 	if o.MaxWatches == 0 {
 		o.MaxWatches = DefaultMaxWatches
 	}
@@ -125,16 +138,19 @@ func New(o Options) *Server {
 		o.RequestTimeout = DefaultRequestTimeout
 	}
 	s := &Server{
-		store:    o.Store,
-		log:      o.Logger,
-		clock:    o.Clock,
-		options:  o,
-		inFlight: make(chan struct{}, o.MaxInFlight),
-		fields:   fieldManagers(),
-		watches:  watches{limit: o.MaxWatches},
-		render:   render.New(renderCacheBytes, o.Clock),
+		store:   o.Store,
+		log:     o.Logger,
+		clock:   o.Clock,
+		options: o,
+		reads:   make(chan struct{}, o.MaxInFlight),
+		writes:  make(chan struct{}, o.MaxMutatingInFlight),
+		queue:   queue{limit: max(1, o.MaxMutatingInFlight/2)},
+		fields:  fieldManagers(),
+		watches: watches{limit: o.MaxWatches},
+		render:  render.New(renderCacheBytes, o.Clock),
+		faults:  inject.New(o.Inject),
 	}
-	s.handler = s.recoverPanics(s.identify(s.goOn(s.bound(s.limit(s.checkPath(s.routes()))))))
+	s.handler = s.recoverPanics(s.identify(s.goOn(s.bound(s.misbehave(s.limit(s.checkPath(s.routes())))))))
 	return s
 }
 
@@ -160,6 +176,9 @@ func (s *Server) Stop() {
 	}
 	s.background.Wait()
 }
+
+// Injected tells how often each fault struck that Options.Inject asks for.
+func (s *Server) Injected() map[inject.Kind]inject.Count { return s.faults.Counts() }
 
 // Handler is the whole API.
 func (s *Server) Handler() http.Handler { return s.handler }

@@ -209,33 +209,6 @@ func TestRequestThatTakesTooLong(t *testing.T) {
 	isStatus(t, a.do("POST", collection, flagsBody("", `{}`)), 504, "Timeout", "nothing was stored")
 }
 
-// Only so many requests run at once; the rest are told to come back, and do no
-// harm to those that run.
-func TestTooManyRequests(t *testing.T) {
-	a, h := hook(t, func(o *server.Options) { o.MaxInFlight = 1 })
-	running, release := make(chan struct{}), make(chan struct{})
-	h.commit = func(ctx context.Context, txn store.Txn) (store.Revision, error) {
-		close(running)
-		<-release
-		return h.Store.Commit(ctx, txn)
-	}
-	var first result
-	var wg sync.WaitGroup
-	wg.Go(func() { first = a.do("POST", collection, flagsBody("", `{}`)) })
-	<-running
-	r := a.do("GET", collection, "")
-	isStatus(t, r, 429, "TooManyRequests", "")
-	if r.header.Get("Retry-After") != "1" {
-		t.Errorf("Retry-After %q", r.header.Get("Retry-After"))
-	}
-	close(release)
-	wg.Wait()
-	if first.code != 201 {
-		t.Errorf("the first got %d", first.code)
-	}
-	a.must(200, "GET", collection, "")
-}
-
 // A body that is cut off in transit is not taken for a whole one, and never
 // answered as a success.
 func TestBodyThatIsCutOff(t *testing.T) {

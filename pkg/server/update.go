@@ -67,6 +67,9 @@ func (s *Server) checkPut(r *request, body types.Object, sent string, old types.
 	if sent != "" && sent != old.GetResourceVersion() {
 		return r.resource.VersionConflict(r.name, sent, old.GetResourceVersion())
 	}
+	if sent != "" && s.faults.Conflict(r.writer) {
+		return r.resource.Modified(r.name)
+	}
 	if sent == "" && s.options.UnconditionalPut == PutHelm && !isHelmRelease(old) {
 		return refuseBlindPut(r)
 	}

@@ -65,7 +65,7 @@ func (s *Server) follow(r *request, o *internalversion.ListOptions) (answer, err
 		selection: sel,
 		stream:    stream,
 		bookmarks: o.AllowWatchBookmarks,
-		timeout:   watchTime(o.TimeoutSeconds),
+		timeout:   s.faults.WatchTime(r.writer, watchTime(o.TimeoutSeconds)),
 	}
 	if err := s.watches.admit(w); err != nil {
 		return answer{}, err
@@ -130,6 +130,8 @@ func (w *watching) begin(version store.Revision, sendInitial *bool) error {
 		w.initialEnd = w.bookmarks && sendInitial != nil
 		w.page, err = st.List(ctx, store.ListOptions{Prefix: w.scope(), Limit: firstPage})
 		w.from = w.page.Revision
+	case version > 0 && w.server.faults.Gone(w.request.writer):
+		err = store.ErrCompacted
 	default:
 		w.changes, err = st.Watch(ctx, w.scope(), version)
 	}

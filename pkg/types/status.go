@@ -105,6 +105,11 @@ func (r *Resource) VersionConflict(name, sent, current string) *StatusError {
 		fmt.Sprintf("the object has been modified; sent resourceVersion %s, current %s", sent, current))
 }
 
+// Modified is VersionConflict in Kubernetes' own words, which name no version.
+func (r *Resource) Modified(name string) *StatusError {
+	return conflict(r.Plural, name, "the object has been modified; please apply your changes to the latest version and try again")
+}
+
 // UIDMismatch refuses a write that was made from another object of that name.
 func (r *Resource) UIDMismatch(name string, sent, current types.UID) *StatusError {
 	return conflict(r.Plural, name, fmt.Sprintf(

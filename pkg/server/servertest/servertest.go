@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"example.com/cmctl/pkg/server"
+	"example.com/cmctl/pkg/server/inject"
 	"example.com/cmctl/pkg/server/store"
 	"example.com/cmctl/pkg/server/store/local"
 )
@@ -32,6 +33,7 @@ type Option func(*options)
 type options struct {
 	server         server.Options
 	initialVersion int64
+	inject         string
 }
 
 // UnconditionalPut says what becomes of an update without a resourceVersion. The
@@ -52,6 +54,12 @@ func InitialVersion(v int64) Option {
 	return func(o *options) { o.initialVersion = v }
 }
 
+// Inject makes the server misbehave on purpose, as the flag --inject of cmserver
+// does: "conflict=10%,lost=1x,seed=42". What can be given tells inject.Parse.
+func Inject(faults string) Option {
+	return func(o *options) { o.inject = faults }
+}
+
 // LogTo has the server log its requests and errors. By default it logs nothing.
 func LogTo(l *slog.Logger) Option {
 	return func(o *options) { o.server.Logger = l }
@@ -61,6 +69,7 @@ func LogTo(l *slog.Logger) Option {
 type Server struct {
 	// URL is where it listens, on the loopback interface.
 	URL   string
+	api   *server.Server
 	store store.Store
 }
 
@@ -73,6 +82,11 @@ func Start(t testing.TB, with ...Option) *Server {
 	for _, option := range with {
 		option(&o)
 	}
+	faults, err := inject.Parse(o.inject)
+	if err != nil {
+		t.Fatalf("servertest: inject: %v", err)
+	}
+	o.server.Inject = faults
 	st, err := local.Open(local.Options{InMemory: true, InitialVersion: store.Revision(o.initialVersion)})
 	if err != nil {
 		t.Fatalf("servertest: open a store in memory: %v", err)
@@ -90,7 +104,7 @@ func Start(t testing.TB, with ...Option) *Server {
 			t.Errorf("servertest: close the store: %v", err)
 		}
 	})
-	return &Server{URL: hs.URL, store: st}
+	return &Server{URL: hs.URL, api: api, store: st}
 }
 
 // Config is how Kubernetes clients reach the server. Each call gives a new one,
@@ -103,6 +117,9 @@ func (s *Server) Config() *rest.Config {
 		Burst: -1,
 	}
 }
+
+// Injected tells how often each fault struck that Inject asked for.
+func (s *Server) Injected() map[inject.Kind]inject.Count { return s.api.Injected() }
 
 // Compact gives up all states but the current one, as a server does with those
 // that are older than its history. A watch from an older version, and a list that
