@@ -46,8 +46,11 @@ func (a *application) update(old types.Object) (types.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := a.server.settle(a.request, next, old); err != nil {
+	if err := settle(a.request, next, old); err != nil {
 		return nil, err
+	}
+	if a.configuration.Object.GetResourceVersion() != "" && a.server.faults.Conflict(a.request.writer) {
+		return nil, a.request.resource.Modified(a.request.name)
 	}
 	return patch.Reread(a.request.resource, next)
 }

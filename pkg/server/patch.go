@@ -1,6 +1,8 @@
 package server
 
 import (
+	"bytes"
+	"encoding/json"
 	"mime"
 	"slices"
 	"strconv"
@@ -38,7 +40,7 @@ func (s *Server) patch(r *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	before := len(r.warnings)
+	before, named := len(r.warnings), s.faults != nil && namesVersion(kind, body)
 	m := modification{server: s, request: r, options: o.writeOptions, make: func(old types.Object) (types.Object, error) {
 		next, warnings, err := p.Make(r.resource, old)
 		// Of several attempts the last one counts.
@@ -46,12 +48,25 @@ func (s *Server) patch(r *request) (answer, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := s.settle(r, next, old); err != nil {
+		if err := settle(r, next, old); err != nil {
 			return nil, err
+		}
+		if named && s.faults.Conflict(r.writer) {
+			return nil, r.resource.Modified(r.name)
 		}
 		return next, s.manage(r.resource, old, next, o.meta)
 	}}
 	return m.run(r.context())
+}
+
+// namesVersion tells whether a patch says which version it was made from. What it
+// makes of the object does not: there is always one.
+func namesVersion(kind ktypes.PatchType, body []byte) bool {
+	if kind == ktypes.JSONPatchType {
+		return bytes.Contains(body, []byte(`"/metadata/resourceVersion"`))
+	}
+	var p metav1.PartialObjectMetadata
+	return json.Unmarshal(body, &p) == nil && p.ResourceVersion != ""
 }
 
 // patchType says what kind of patch the body claims to be.
@@ -104,7 +119,7 @@ func (s *Server) patchOptions(r *request, kind ktypes.PatchType) (patchOptions, 
 // settle holds what a patch made of an object against the one that it was made
 // from, in this order: whether it still is the object of the URL, whether it
 // names the version that is stored, if any, and what no patch can change.
-func (s *Server) settle(r *request, next, old types.Object) error {
+func settle(r *request, next, old types.Object) error {
 	if err := checkIdentity(r, next); err != nil {
 		return err
 	}
@@ -115,9 +130,6 @@ func (s *Server) settle(r *request, next, old types.Object) error {
 	}
 	if sent != "" && sent != old.GetResourceVersion() {
 		return r.resource.VersionConflict(r.name, sent, old.GetResourceVersion())
-	}
-	if sent != "" && s.faults.Conflict(r.writer) {
-		return r.resource.Modified(r.name)
 	}
 	keepUnpatched(next, old)
 	r.resource.PrepareUpdate(next, old)
