@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"example.com/cmctl/pkg/server"
+	"example.com/cmctl/pkg/server/inject"
 	"example.com/cmctl/pkg/server/store/local"
 	"github.com/rogpeppe/go-internal/testscript"
 	"k8s.io/apimachinery/pkg/util/rand"
@@ -87,8 +88,9 @@ func TestScripts(t *testing.T) {
 			return false, fmt.Errorf("unknown condition [%s]", condition)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exitcode": exitcode,
-			"awaits":   awaits,
+			"exitcode":  exitcode,
+			"awaits":    awaits,
+			"injecting": injecting,
 		},
 	})
 }
@@ -111,13 +113,16 @@ func own(env *testscript.Env) (*api, error) {
 }
 
 // serve starts a server with an empty store in this process.
-func serve() (url string, stop func(), err error) {
+func serve() (url string, stop func(), err error) { return serveInjecting(inject.Spec{}) }
+
+// serveInjecting starts one that misbehaves.
+func serveInjecting(faults inject.Spec) (url string, stop func(), err error) {
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	st, err := local.Open(local.Options{InMemory: true, InitialVersion: 1, Logger: quiet})
 	if err != nil {
 		return "", nil, err
 	}
-	h := httptest.NewServer(server.New(server.Options{Store: st, Logger: quiet, Version: apiversion.Info{GitVersion: "v1.37.0+test"}}).Handler())
+	h := httptest.NewServer(server.New(server.Options{Store: st, Logger: quiet, Inject: faults, Version: apiversion.Info{GitVersion: "v1.37.0+test"}}).Handler())
 	return h.URL, func() {
 		h.CloseClientConnections() // a watch of a script that failed would be waited for
 		h.Close()
@@ -187,6 +192,19 @@ func exitcode(ts *testscript.TestScript, neg bool, args []string) {
 	if code != args[0] {
 		ts.Fatalf("%v ended with %s, want %s", args[1:], code, args[0])
 	}
+}
+
+// injecting FAULTS goes on with a new server, empty, that misbehaves so.
+func injecting(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: injecting FAULTS")
+	}
+	faults, err := inject.Parse(args[0])
+	ts.Check(err)
+	url, stop, err := serveInjecting(faults)
+	ts.Check(err)
+	ts.Defer(stop)
+	ts.Setenv("CMCTL_SERVER", url)
 }
 
 // awaits FILE TEXT waits until a file that a command in the background writes has

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"example.com/cmctl/pkg/server/inject"
 )
 
 // load reads the settings as the program would.
@@ -97,6 +99,17 @@ func TestListenAddresses(t *testing.T) {
 		c.InsecureListen = true
 		if err := c.validateListen(); err != nil {
 			t.Errorf("%s with --insecure-listen: %v", address, err)
+		}
+		var err error
+		if c.faults, err = inject.Parse("lost=1x"); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.validateListen(); (err == nil) != allowed {
+			t.Errorf("%s with --inject: %v", address, err)
+		}
+		c.InjectAnywhere = true
+		if err := c.validateListen(); err != nil {
+			t.Errorf("%s with --inject-anywhere: %v", address, err)
 		}
 	}
 }

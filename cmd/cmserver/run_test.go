@@ -211,6 +211,9 @@ func TestWhatCannotStart(t *testing.T) {
 		{"unknown mode", []string{"--in-memory", "--unconditional-put", "sometimes"}, 2, []string{"never, helm, always"}},
 		{"unknown log format", []string{"--in-memory", "--log-format", "xml"}, 2, []string{"text, json"}},
 		{"two places for data", []string{"--in-memory", "--data-dir", "x"}, 2, []string{"one of the two"}},
+		{"no room for writes", []string{"--in-memory", "--max-mutating-requests-inflight", "0"}, 2, []string{"--max-mutating-requests-inflight"}},
+		{"unknown fault", []string{"--in-memory", "--inject", "lost=1%,conflct=10%"}, 2, []string{"--inject", `"conflct"`, "conflict"}},
+		{"faults that others could meet", []string{"--listen", ":0", "--insecure-listen", "--in-memory", "--inject", "lost=1%"}, 2, []string{"--inject-anywhere"}},
 		{"no time for requests", []string{"--in-memory", "--request-timeout", "0s"}, 2, []string{"--request-timeout"}},
 		{"missing file", []string{"--in-memory", "--config", file + ".not"}, 2, []string{file + ".not"}},
 		{"unknown setting", []string{"--in-memory", "--config", "unknown"}, 2, []string{`unknown setting "data-dri"`, "data-dir"}},
@@ -276,6 +279,20 @@ func TestExitCodes(t *testing.T) {
 	for want, err := range map[int]error{0: nil, 1: errors.New("x"), 2: fmt.Errorf("y: %w", usageError{errors.New("z")})} {
 		if got := exitCode(err); got != want {
 			t.Errorf("%v: got %d, want %d", err, got, want)
+		}
+	}
+}
+
+// A server that misbehaves says so at its start and at its end, with what repeats it.
+func TestInjectionIsLoud(t *testing.T) {
+	p := launch(t, "--in-memory", "--inject", "429=1x,seed=9")
+	if code, _, err := p.send("GET", collection, ""); code != 429 {
+		t.Errorf("got %d, %v", code, err)
+	}
+	p.end()
+	for _, part := range []string{"level=WARN msg=\"FAULTS ARE INJECTED", "inject=\"429=1x,seed=9\"", "429:1 of 1"} {
+		if !strings.Contains(p.log.String(), part) {
+			t.Errorf("no %s in the log:\n%s", part, p.log)
 		}
 	}
 }
