@@ -30,7 +30,7 @@ import (
 func TestSoak(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	const phases = 5
-	length := sized(4*time.Second, time.Minute)
+	length := sized(4*time.Second, 50*time.Second)
 	s := soakServer(t)
 	defer s.close(t)
 
