@@ -2,8 +2,10 @@ package server_test
 
 import (
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"example.com/cmctl/pkg/server"
 	"example.com/cmctl/pkg/server/inject"
@@ -125,6 +127,10 @@ func TestInjectionIsTold(t *testing.T) {
 	_, _ = a.try(t.Context(), http.MethodPost, collection, flagsBody("", `{}`)) // its answer is lost
 	if r := a.must(200, "GET", "/readyz?verbose", ""); !strings.Contains(r.body, "[!]faults are injected on purpose: lost=1x,429=1x,seed=5\n") {
 		t.Errorf("got %q", r.body)
+	}
+	// The client may know that the connection is cut before that is logged.
+	for until := time.Now().Add(patience); !strings.Contains(log.String(), `"lost"`) && time.Now().Before(until); {
+		runtime.Gosched()
 	}
 	for _, part := range []string{`"injected":"429"`, `"code":0,`, `"injected":"lost"`} {
 		if !strings.Contains(log.String(), part) {
