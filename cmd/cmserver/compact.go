@@ -8,19 +8,17 @@ import (
 	"example.com/cmctl/pkg/server/store"
 )
 
-// The store keeps every state of at least the last historyWindow. Readers and
-// watches that are older start anew.
-const (
-	historyWindow   = 5 * time.Minute
-	compactInterval = time.Minute
-)
+// compactInterval is how often states are given up.
+const compactInterval = time.Minute
 
-// compactor gives up states once they are older than historyWindow. It notes
-// where the store stood at each tick, since the store itself knows no time.
+// compactor gives up states once they are older than the window: readers and
+// watches that are older start anew. It notes where the store stood at each tick,
+// since the store itself doesn't know when it had which state.
 type compactor struct {
-	store store.Store
-	log   *slog.Logger
-	marks []mark // oldest first
+	store  store.Store
+	window time.Duration
+	log    *slog.Logger
+	marks  []mark // oldest first
 }
 
 type mark struct {
@@ -30,14 +28,14 @@ type mark struct {
 
 // startCompacting runs a compactor until ctx ends or the returned function is
 // called, which waits for it.
-func startCompacting(ctx context.Context, st store.Store, log *slog.Logger) (stop func()) {
+func startCompacting(ctx context.Context, st store.Store, window time.Duration, log *slog.Logger) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		ticker := time.NewTicker(compactInterval)
 		defer ticker.Stop()
-		c := &compactor{store: st, log: log}
+		c := &compactor{store: st, window: window, log: log}
 		for {
 			select {
 			case <-ctx.Done():
@@ -50,15 +48,16 @@ func startCompacting(ctx context.Context, st store.Store, log *slog.Logger) (sto
 	return func() { cancel(); <-done }
 }
 
-// tick gives up the states before the newest mark that is old enough.
+// tick gives up the states before the newest mark that is old enough. It does so
+// where nothing was written since, too: what was deleted gets older by itself.
 func (c *compactor) tick(ctx context.Context, now time.Time) {
 	c.marks = append(c.marks, mark{now, c.store.State().Current})
 	var due store.Revision
-	for len(c.marks) > 0 && now.Sub(c.marks[0].at) >= historyWindow {
+	for len(c.marks) > 0 && now.Sub(c.marks[0].at) >= c.window {
 		due = c.marks[0].revision
 		c.marks = c.marks[1:]
 	}
-	if due == 0 || due <= c.store.State().Compacted {
+	if due == 0 {
 		return
 	}
 	if err := c.store.Compact(ctx, due); err != nil && ctx.Err() == nil {

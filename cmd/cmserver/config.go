@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -33,6 +34,9 @@ type config struct {
 	StrictNamespaces bool          `mapstructure:"strict-namespaces"`
 	InlineValueSize  int           `mapstructure:"inline-value-size"`
 	HistoryLimit     int           `mapstructure:"history-limit"`
+	HistoryWindow    time.Duration `mapstructure:"history-window"`
+	DeletedRetention time.Duration `mapstructure:"deleted-retention"`
+	DeletedLimit     int           `mapstructure:"deleted-limit"`
 	RequestTimeout   time.Duration `mapstructure:"request-timeout"`
 	ShutdownTimeout  time.Duration `mapstructure:"shutdown-timeout"`
 	LogFormat        string        `mapstructure:"log-format"`
@@ -60,6 +64,9 @@ func addFlags(f *pflag.FlagSet) {
 	f.Bool("strict-namespaces", false, "refuse objects in a namespace that was not created before, as Kubernetes does")
 	f.Int("inline-value-size", 4096, "`BYTES` up to which objects are held in memory; larger ones are read from disk")
 	f.Int("history-limit", 10, "`N` versions of each object that are kept at least")
+	f.Duration("history-window", minHistoryWindow, "how long every change is kept, for watches that go on and lists that are continued")
+	f.Duration("deleted-retention", 24*time.Hour, "how long the last versions of a deleted object are kept, to bring it back; 0 keeps none")
+	f.Int("deleted-limit", 10_000, "`N` deleted objects of which versions are kept at most")
 	f.Duration("request-timeout", server.DefaultRequestTimeout, "how long one request may take")
 	f.Int("max-requests-inflight", server.DefaultMaxInFlight, "`N` requests that read may run at once; those beyond get 429")
 	f.Int("max-mutating-requests-inflight", server.DefaultMaxMutatingInFlight,
@@ -199,6 +206,24 @@ func (c *config) complete() error {
 	return nil
 }
 
+// The bounds of what is kept. Clients rely on the shortest window: one that was away
+// for less goes on where it was. The others keep disk and memory finite.
+const (
+	minHistoryWindow    = 5 * time.Minute
+	maxHistoryWindow    = 24 * time.Hour
+	maxHistoryLimit     = 1000
+	maxDeletedRetention = 366 * 24 * time.Hour
+	maxDeletedLimit     = 1_000_000
+)
+
+// between refuses a setting outside its bounds.
+func between[T cmp.Ordered](flag string, value, least, most T) error {
+	if least <= value && value <= most {
+		return nil
+	}
+	return fmt.Errorf("--%s %v: must be between %v and %v", flag, value, least, most)
+}
+
 func (c config) validate() error {
 	oneOf := func(flag, value string, allowed ...string) error {
 		if slices.Contains(allowed, value) {
@@ -220,7 +245,10 @@ func (c config) validate() error {
 		positive("shutdown-timeout", c.ShutdownTimeout > 0),
 		positive("max-requests-inflight", c.MaxReads > 0),
 		positive("max-mutating-requests-inflight", c.MaxWrites > 0),
-		positive("history-limit", c.HistoryLimit > 0),
+		between("history-limit", c.HistoryLimit, 1, maxHistoryLimit),
+		between("history-window", c.HistoryWindow, minHistoryWindow, maxHistoryWindow),
+		between("deleted-retention", c.DeletedRetention, 0, maxDeletedRetention),
+		between("deleted-limit", c.DeletedLimit, 1, maxDeletedLimit),
 		positive("inline-value-size", c.InlineValueSize > 0),
 		positive("initial-version", c.InitialVersion >= 0),
 		c.validateListen(),

@@ -113,3 +113,25 @@ func TestListenAddresses(t *testing.T) {
 		}
 	}
 }
+
+// What is kept has bounds.
+func TestWhatIsKeptHasBounds(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("XDG_CONFIG_HOME", "")
+	for arg, allowed := range map[string]bool{
+		"--history-window=5m": true, "--history-window=24h": true, "--history-window=4m59s": false, "--history-window=25h": false,
+		"--history-limit=1": true, "--history-limit=1000": true, "--history-limit=0": false, "--history-limit=1001": false,
+		"--deleted-retention=0": true, "--deleted-retention=8784h": true, "--deleted-retention=-1s": false, "--deleted-retention=9000h": false,
+		"--deleted-limit=1": true, "--deleted-limit=1000000": true, "--deleted-limit=0": false, "--deleted-limit=1000001": false,
+	} {
+		if _, err := load(t, arg); (err == nil) != allowed {
+			t.Errorf("%s: %v", arg, err)
+		}
+	}
+	for setting, want := range map[string]time.Duration{"0": -1, "1h": time.Hour} {
+		c, err := load(t, "--deleted-retention="+setting)
+		if got := c.deletedRetention(); err != nil || got != want {
+			t.Errorf("--deleted-retention=%s: the store is set to %v, %v", setting, got, err)
+		}
+	}
+}

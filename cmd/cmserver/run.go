@@ -107,7 +107,7 @@ func (c config) serve(ctx context.Context, log *slog.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	stopCompacting := startCompacting(ctx, st, log)
+	stopCompacting := startCompacting(ctx, st, c.HistoryWindow, log)
 	defer stopCompacting()
 	if !c.InMemory {
 		stopBackups := startBackups(ctx, c.DataDir, st, log)
@@ -118,12 +118,14 @@ func (c config) serve(ctx context.Context, log *slog.Logger) (err error) {
 
 func (c config) openStore(log *slog.Logger) (*local.Store, error) {
 	st, err := local.Open(local.Options{
-		Dir:             c.DataDir,
-		InMemory:        c.InMemory,
-		InitialVersion:  store.Revision(c.InitialVersion),
-		InlineValueSize: c.InlineValueSize,
-		HistoryLimit:    c.HistoryLimit,
-		Logger:          log,
+		Dir:              c.DataDir,
+		InMemory:         c.InMemory,
+		InitialVersion:   store.Revision(c.InitialVersion),
+		InlineValueSize:  c.InlineValueSize,
+		HistoryLimit:     c.HistoryLimit,
+		DeletedRetention: c.deletedRetention(),
+		DeletedLimit:     c.DeletedLimit,
+		Logger:           log,
 	})
 	switch {
 	case errors.Is(err, store.ErrLocked), errors.Is(err, store.ErrNewerFormat), errors.Is(err, local.ErrUnfinished):
@@ -137,6 +139,14 @@ func (c config) openStore(log *slog.Logger) (*local.Store, error) {
 		return nil, fmt.Errorf("data directory %s can't be used, --data-dir chooses another: %w", c.DataDir, err)
 	}
 	return st, nil
+}
+
+// deletedRetention is the setting as the store takes it, for which 0 is its default.
+func (c config) deletedRetention() time.Duration {
+	if c.DeletedRetention == 0 {
+		return -1
+	}
+	return c.DeletedRetention
 }
 
 func (c config) listen(ctx context.Context) (net.Listener, error) {

@@ -226,9 +226,11 @@ type Store interface {
 	// Compact gives up the states before at: reads and watches from them
 	// return ErrCompacted from then on. Each key keeps the version that is
 	// current in the state at, what came after, and its last few versions for
-	// History; a key that was deleted by then keeps nothing. It is crash-safe
-	// at every step, and resumes where it was interrupted. at beyond the
-	// current revision is ErrFuture; at already compacted does nothing.
+	// History. A key that was deleted by then keeps nothing, or for a time its
+	// last few versions, as the store is set; a tombstone without a time is old.
+	// It is crash-safe at every step, and resumes where it was interrupted. at
+	// beyond the current revision is ErrFuture; at already compacted gives up no
+	// more states.
 	Compact(ctx context.Context, at Revision) error
 
 	// State returns the current and the compacted revision.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 
@@ -19,17 +20,22 @@ func (s *Store) Check(ctx context.Context) error {
 		return err
 	}
 	defer s.end()
+	// Nothing may be dug or found between the two: both then speak of one moment.
+	s.graves.mu.Lock()
 	p, err := s.moment()
+	known := maps.Clone(s.graves.all)
+	s.graves.mu.Unlock()
 	if err != nil {
 		return err
 	}
 	defer p.close()
-	return checker{past: p, ctx: ctx}.run()
+	return checker{past: p, ctx: ctx, graves: known}.run()
 }
 
 type checker struct {
 	*past
-	ctx context.Context
+	ctx    context.Context
+	graves map[store.Key]grave
 }
 
 func (c checker) run() error {
@@ -129,8 +135,8 @@ func (c checker) records(stored store.Revision, unfinished bool) (apart int, err
 			err = c.listed(&rec)
 		} else if oldNewest != rec.Key {
 			oldNewest = rec.Key
-			if rec.Deleted && !unfinished {
-				err = fmt.Errorf("%s was deleted at revision %d and compacted at %d, but is kept", rec.Key, rec.Revision, c.compacted)
+			if rec.Deleted && !unfinished && newest != rec.Key && c.graves[rec.Key].at != rec.Revision {
+				err = fmt.Errorf("%s was deleted at revision %d and compacted at %d, and would be kept for ever", rec.Key, rec.Revision, c.compacted)
 			}
 		}
 		if err != nil {

@@ -10,8 +10,11 @@ import (
 )
 
 const (
-	sweepRevisions = 256 // revisions that one step of a compaction gives up
-	sweepKeys      = 1024
+	// A step of a compaction goes through the committer as one write among others,
+	// and is small, so that no other waits for it longer than for those: it ends
+	// with the first revision with which it has so many bytes, or revisions.
+	stepBytes     = 256 << 10
+	stepRevisions = 256
 	// rangeFrom is the number of versions from which they are deleted as a range:
 	// one entry for all, but one that reads have to look at until Pebble merges it.
 	rangeFrom = 32
@@ -72,7 +75,7 @@ func (s *Store) Compact(ctx context.Context, at store.Revision) error {
 	if err := s.giveUp(ctx, at); err != nil {
 		return err
 	}
-	return s.sweep(ctx)
+	return errors.Join(s.sweep(ctx), s.forget(ctx))
 }
 
 // giveUp makes the new compacted revision durable and known, before anything goes.
@@ -134,55 +137,62 @@ func (s *Store) sweepStep(ctx context.Context) (done bool, err error) {
 		return false, err
 	}
 	defer p.close()
-	first, next, keys, err := p.work()
-	if err != nil || first == next {
-		return true, err
-	}
 	b := s.db.NewBatch()
-	for key := range keys {
-		if err := p.trim(key, b); err != nil {
-			return false, err
-		}
-	}
-	if err := b.DeleteRange(revisionKey(first), revisionKey(next), nil); err != nil {
-		return false, err
+	if err := p.step(b); err != nil || b.Empty() {
+		return err == nil, err
 	}
 	return false, s.write(ctx, &maintenance{batch: b})
 }
 
-// work finds the oldest revisions that were given up, from first up to next, and
-// the keys that they wrote. Only those keys can have versions to remove: any other
-// was trimmed when its newest version was given up.
-func (p *past) work() (first, next store.Revision, keys map[store.Key]bool, err error) {
+// step fills b with the removal of the oldest revisions that were given up, and of
+// what the keys that they wrote no longer need. Only those keys can have versions to
+// remove: any other was trimmed when its newest version was given up.
+func (p *past) step(b *pebble.Batch) error {
 	it, err := p.rows(revisionKey(0), revisionKey(p.compacted+1))
 	if err != nil {
-		return 0, 0, nil, err
+		return err
 	}
-	keys = map[store.Key]bool{}
-	for ok, rows := it.First(), 0; ok && rows < sweepRevisions && len(keys) < sweepKeys; ok, rows = it.Next(), rows+1 {
+	err = p.fillStep(it, b)
+	return errors.Join(err, it.Error(), it.Close())
+}
+
+func (p *past) fillStep(it *pebble.Iterator, b *pebble.Batch) error {
+	trimmed := map[store.Key]bool{}
+	var first, next store.Revision
+	for ok, rows := it.First(), 0; ok && rows < stepRevisions && b.Len() < stepBytes; ok, rows = it.Next(), rows+1 {
 		rev, err := splitRevisionKey(it.Key())
 		if err != nil {
-			return 0, 0, nil, errors.Join(err, it.Close())
+			return err
 		}
 		written, err := decodeRevisionKeys(rev, it.Value())
 		if err != nil {
-			return 0, 0, nil, errors.Join(err, it.Close())
+			return err
 		}
 		for _, key := range written {
-			keys[key] = true
+			if trimmed[key] {
+				continue
+			}
+			trimmed[key] = true
+			if err := p.trim(key, b); err != nil {
+				return err
+			}
 		}
 		if rows == 0 {
 			first = rev
 		}
 		next = rev + 1
 	}
-	return first, next, keys, errors.Join(it.Error(), it.Close())
+	if first == next {
+		return nil
+	}
+	return b.DeleteRange(revisionKey(first), revisionKey(next), nil)
 }
 
-// trim adds to b the removal of what the key no longer needs: everything up to the
-// compacted revision if it was deleted by then, else the versions before that are
-// beyond the history limit. They are the oldest versions, and all of them go in one
-// batch, so that no tombstone can leave before what it hides.
+// trim adds to b the removal of what the key no longer needs: the versions up to the
+// compacted revision that are beyond the history limit, and those of an object that
+// has been deleted for long enough. They are the oldest versions, and all of them go
+// in one batch, so that no tombstone can leave before what it hides. A deleted key of
+// which something stays is remembered.
 func (p *past) trim(key store.Key, b *pebble.Batch) error {
 	it, err := p.rows(recordsFrom(key+"\x00"), recordsEnd(key))
 	if err != nil {
@@ -200,9 +210,13 @@ func (p *past) trimFrom(it *pebble.Iterator, key store.Key, b *pebble.Batch) err
 			return err
 		}
 		old := rec.Revision <= p.compacted
-		needed := !old || (!reached && !rec.Deleted) || (reached && kept < p.s.opts.HistoryLimit)
-		if !needed {
+		current := old && !reached && !rec.Deleted // in the state at the compacted revision
+		switch {
+		case !old, current:
+		case kept >= p.s.opts.HistoryLimit, rec.Deleted && p.s.expired(rec.Time):
 			return deleteFrom(it, key, b)
+		case kept == 0: // a tombstone
+			p.s.graves.add(grave{key: key, at: rec.Revision, died: rec.Time})
 		}
 		kept++
 		reached = reached || old

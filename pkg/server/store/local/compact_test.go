@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -156,7 +157,10 @@ func onlyKept(t *testing.T, s *Store, step int) {
 func TestCompactionAgainstAModel(t *testing.T) {
 	r := crashRand(t)
 	for range 15 {
-		s, err := Open(Options{InMemory: true, HistoryLimit: 1 + r.IntN(4), InlineValueSize: 1 + r.IntN(6), apartAbove: 1 + r.IntN(6), InitialVersion: 1})
+		s, err := Open(Options{
+			InMemory: true, HistoryLimit: 1 + r.IntN(4), InlineValueSize: 1 + r.IntN(6), apartAbove: 1 + r.IntN(6), InitialVersion: 1,
+			DeletedRetention: []time.Duration{-1, time.Hour}[r.IntN(2)], DeletedLimit: 1 + r.IntN(4), now: func() time.Time { return dawn },
+		})
 		ok(t, err)
 		states := []map[store.Key]string{{}}
 		for range 5 {
@@ -182,7 +186,7 @@ func randomCommit(t *testing.T, s *Store, r *rand.Rand, now map[store.Key]string
 	for _, i := range r.Perm(6)[:1+r.IntN(3)] {
 		rec := store.Record{Key: store.Key(fmt.Sprintf("k%d", i)), Value: []byte(fmt.Sprint(r.IntN(1 << r.IntN(30))))}
 		if r.IntN(3) == 0 {
-			rec = store.Record{Key: rec.Key, Deleted: true}
+			rec = store.Record{Key: rec.Key, Deleted: true, Meta: store.Meta{Time: dawn.Add(-time.Duration(r.IntN(2)) * time.Hour)}}
 			delete(next, rec.Key)
 		} else {
 			next[rec.Key] = string(rec.Value)

@@ -41,7 +41,7 @@ func (s *Store) load() (*view, error) {
 	if err := s.checkRevisions(v); err != nil {
 		return nil, err
 	}
-	if v.tree, err = s.loadTree(v.current); err != nil {
+	if v.tree, err = s.loadTree(v); err != nil {
 		return nil, err
 	}
 	return v, checkMark(s.opts.FS, s.opts.Dir, v.current)

@@ -13,9 +13,10 @@ import (
 	"example.com/cmctl/pkg/server/store"
 )
 
-// loadTree makes the index from the newest version of each key. Ranges of keys are
-// read beside each other: a start on a million objects is work for every processor.
-func (s *Store) loadTree(current store.Revision) (*tree, error) {
+// loadTree makes the index from the newest version of each key, and finds what is
+// kept of deleted ones. Ranges of keys are read beside each other: a start on a
+// million objects is work for every processor.
+func (s *Store) loadTree(v *view) (*tree, error) {
 	bounds, err := s.recordRanges(runtime.GOMAXPROCS(0))
 	if err != nil {
 		return nil, err
@@ -24,7 +25,7 @@ func (s *Store) loadTree(current store.Revision) (*tree, error) {
 	errs := make([]error, len(parts))
 	var all sync.WaitGroup
 	for i := range parts {
-		all.Go(func() { parts[i], errs[i] = s.loadItems(bounds[i], bounds[i+1], current) })
+		all.Go(func() { parts[i], errs[i] = s.loadItems(bounds[i], bounds[i+1], v) })
 	}
 	all.Wait()
 	if err := errors.Join(errs...); err != nil {
@@ -67,7 +68,7 @@ func (s *Store) recordRanges(n int) ([][]byte, error) {
 }
 
 // loadItems makes the index entries of the live keys in a range, in their order.
-func (s *Store) loadItems(from, to []byte, current store.Revision) ([]*item, error) {
+func (s *Store) loadItems(from, to []byte, v *view) ([]*item, error) {
 	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
 	if err != nil {
 		return nil, err
@@ -75,9 +76,12 @@ func (s *Store) loadItems(from, to []byte, current store.Revision) ([]*item, err
 	var items []*item
 	for ok := it.First(); ok; {
 		h, err := headAt(it)
-		if err == nil && h.Revision > current {
+		if err == nil && h.Revision > v.current {
 			err = fmt.Errorf("%w: %s has revision %d, but the newest commit is said to be %d; restore a backup",
-				store.ErrDamaged, h.Key, h.Revision, current)
+				store.ErrDamaged, h.Key, h.Revision, v.current)
+		}
+		if err == nil && h.Deleted && h.Revision <= v.compacted {
+			s.graves.add(grave{key: h.Key, at: h.Revision, died: h.Time})
 		}
 		if err == nil && !h.Deleted {
 			var i *item

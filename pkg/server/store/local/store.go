@@ -38,6 +38,13 @@ type Options struct {
 	// HistoryLimit is how many versions a key keeps through compaction, the
 	// newest included. 0 means 10.
 	HistoryLimit int
+	// DeletedRetention is how long a deleted key keeps its last versions through
+	// compaction, from the time of its tombstone on. 0 means 24 hours; below 0 it
+	// keeps none.
+	DeletedRetention time.Duration
+	// DeletedLimit is how many deleted keys may keep versions through compaction;
+	// beyond it those go first that were deleted first. 0 means 10,000.
+	DeletedLimit int
 	// WatchBuffer is how many events a watcher may be behind before it is closed.
 	// 0 means 8192.
 	WatchBuffer int
@@ -54,6 +61,7 @@ type Options struct {
 	outcomeWait  time.Duration // for a write that is under way, beyond its context
 	readOnly     bool          // change nothing; whoever sets it makes no commits
 	restoring    bool          // Restore fills it
+	now          func() time.Time
 }
 
 func (o Options) withDefaults() Options {
@@ -76,6 +84,11 @@ func (o Options) withDefaults() Options {
 		o.InlineValueSize = 4096
 	}
 	setDefault(&o.HistoryLimit, 10)
+	setDefault(&o.DeletedRetention, 24*time.Hour)
+	setDefault(&o.DeletedLimit, 10_000)
+	if o.now == nil {
+		o.now = time.Now
+	}
 	setDefault(&o.WatchBuffer, 8192)
 	setDefault(&o.CacheBytes, defaultCacheBytes)
 	setDefault(&o.watchBytes, 64<<20)
@@ -124,6 +137,7 @@ type Store struct {
 
 	// compactMu is held by the one compaction that may run.
 	compactMu chan struct{}
+	graves    graves
 
 	// ops is held for reading by every call that uses Pebble, and for writing by
 	// Close once closing is closed, which makes all of them end.
