@@ -208,6 +208,38 @@ func (f *factory) completeKeys(_ *cobra.Command, args []string, begun string) ([
 	})
 }
 
+// versionFlags lets flags of a command complete the versions of the ConfigMap that is
+// named.
+func (f *factory) versionFlags(cmd *cobra.Command, names ...string) {
+	for _, name := range names {
+		// It fails only for a flag that isn't there.
+		_ = cmd.RegisterFlagCompletionFunc(name, f.completeVersions)
+	}
+}
+
+// completeVersions offers the versions that are kept of the ConfigMap that is named,
+// newest first.
+func (f *factory) completeVersions(_ *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	names, err := parseNames(args)
+	if err != nil || len(names) == 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	versions, directive := f.ask(begun, nil, func(ctx context.Context, c *connection) ([]string, error) {
+		list, err := c.past(names[0]).list(ctx)
+		if err != nil {
+			return nil, err
+		}
+		var versions []string
+		for _, e := range list.Items {
+			if !e.Deleted {
+				versions = append(versions, cobra.CompletionWithDesc(e.ResourceVersion, e.Verb+" by "+whoAndWhen(e)))
+			}
+		}
+		return versions, nil
+	})
+	return versions, directive | cobra.ShellCompDirectiveKeepOrder
+}
+
 // completeNamespaces offers the server's namespaces.
 func (f *factory) completeNamespaces(_ *cobra.Command, _ []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return f.ask(begun, nil, func(ctx context.Context, c *connection) ([]string, error) {

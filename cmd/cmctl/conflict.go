@@ -48,6 +48,26 @@ func (e *conflictError) addPlace(title string, sides ...sideValue) {
 	e.fields = append(e.fields, fieldConflict{title, sides})
 }
 
+// addMerge shows a field of a merge, or the places of its text where both changed the
+// same lines; sides says whose the values are.
+func (e *conflictError) addMerge(f types.Conflict, sides func(base, mine, live any) []sideValue) {
+	title := f.Field.String()
+	if f.Reason != "" {
+		title += " (" + f.Reason + ")"
+	}
+	if f.Lines == nil {
+		e.addPlace(title, sides(f.Base, f.Mine, f.Live)...)
+		return
+	}
+	line := 1 // as it is now
+	for _, r := range f.Lines {
+		if r.Conflict {
+			e.addPlace(fmt.Sprintf("%s, at line %d", title, line), sides(r.Base, r.Mine, r.Theirs)...)
+		}
+		line += strings.Count(r.Text+r.Theirs, "\n")
+	}
+}
+
 func (e *conflictError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "conflict: %s on %s: %s", e.object, e.server, e.what)

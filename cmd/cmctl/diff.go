@@ -18,6 +18,7 @@ type diffOptions struct {
 	*factory
 	sourceFlags
 	applyFlags
+	versions versionRange
 	unified  int
 	exitZero bool
 }
@@ -25,8 +26,8 @@ type diffOptions struct {
 func newDiff(f *factory) *cobra.Command {
 	o := &diffOptions{factory: f}
 	cmd := &cobra.Command{
-		Use:   "diff {-f FILE... | NAME --from-...}",
-		Short: "Show what apply would change, and change nothing",
+		Use:   "diff {-f FILE... | NAME --from-... | NAME --from VERSION}",
+		Short: "Show what apply would change, or what changed between two versions",
 		Long: `Show what 'cmctl apply' with the same flags would change, as differences between
 the lines of values. The server is only read from: nothing is written, not even
 in a dry run.
@@ -36,6 +37,10 @@ with the file's side; what no apply can change, as an immutable object's data, i
 failure. Keys that only the server has, and that apply would keep,
 are named on stderr.
 
+With --from VERSION it shows instead what changed since an older version of one
+ConfigMap, up to now or to the version of --to. 'cmctl history' lists those that
+the server keeps.
+
 Exit codes: 0 nothing would change, 1 something would, 2 and above as everywhere
 for every failure.`,
 		Example: `  cmctl diff -f cm.yaml
@@ -43,8 +48,11 @@ for every failure.`,
   cmctl diff -f manifests/ --set shop --prune
   cmctl diff flags --from-literal=mode=blue
   cmctl get -o yaml -n staging | cmctl diff -n production -f -
-  cmctl diff -f cm.yaml --exit-zero`,
+  cmctl diff -f cm.yaml --exit-zero
+  cmctl diff flags --from 4711
+  cmctl diff flags --from 4711 --to 4720`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			o.versions.given = cmd.Flags().Changed("from") || cmd.Flags().Changed("to")
 			if err := o.validate(args); err != nil {
 				return err
 			}
@@ -54,12 +62,17 @@ for every failure.`,
 	flags := cmd.Flags()
 	o.sourceFlags.add(flags)
 	o.applyFlags.add(flags)
+	o.versions.add(flags)
+	f.versionFlags(cmd, "from", "to")
 	flags.IntVarP(&o.unified, "unified", "U", 3, "how many equal `lines` to show around a difference")
 	flags.BoolVar(&o.exitZero, "exit-zero", false, "end with 0 where there are differences; failures keep their codes")
 	return cmd
 }
 
 func (o *diffOptions) validate(args []string) error {
+	if o.versions.given {
+		return o.validateVersions(args)
+	}
 	if err := o.take("diff", args); err != nil {
 		return err
 	}
@@ -73,7 +86,11 @@ func (o *diffOptions) validate(args []string) error {
 }
 
 func (o *diffOptions) run(ctx context.Context) error {
-	errs, differs := o.compare(ctx)
+	compare := o.compare
+	if o.versions.given {
+		compare = o.compareVersions
+	}
+	errs, differs := compare(ctx)
 	switch {
 	case len(errs) > 0:
 		return &diffFailedError{oneOrMany(errs)}

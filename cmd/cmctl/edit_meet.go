@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"example.com/cmctl/cmd/cmctl/internal/markers"
 	"example.com/cmctl/pkg/types"
@@ -65,28 +64,13 @@ func (s *session) conflict(ctx context.Context, clash *clashError, find *origins
 
 // addTo shows a field, or the places of a text where both changed the same lines.
 func (s *session) addTo(c *conflictError, f types.Conflict, version, origin string) {
-	sides := func(base, mine, live any) []sideValue {
+	c.addMerge(f, func(base, mine, live any) []sideValue {
 		return []sideValue{
 			{"when you opened it (version " + s.start.ResourceVersion() + ")", base, ""},
 			{"yours", mine, ""},
 			{"now (version " + version + ")", live, origin},
 		}
-	}
-	title := f.Field.String()
-	if f.Reason != "" {
-		title += " (" + f.Reason + ")"
-	}
-	if f.Lines == nil {
-		c.addPlace(title, sides(f.Base, f.Mine, f.Live)...)
-		return
-	}
-	line := 1 // as it is now
-	for _, r := range f.Lines {
-		if r.Conflict {
-			c.addPlace(fmt.Sprintf("%s, at line %d", title, line), sides(r.Base, r.Mine, r.Theirs)...)
-		}
-		line += strings.Count(r.Text+r.Theirs, "\n")
-	}
+	})
 }
 
 // lines of the note above a text with markers: what is to be done, and what needs

@@ -105,24 +105,32 @@ func (w *rewrite) onto(_ context.Context, fresh types.Document) (types.Document,
 // decide takes the side that --on-conflict names where both changed the same,
 // and says so.
 func (w *rewrite) decide(m *types.Merged) (told []string) {
-	side, ok := map[string]types.Side{conflictOurs: types.Mine, conflictTheirs: types.Theirs}[w.onConflict]
+	told, w.gaveWay = takeSide(w.onConflict, m)
+	return told
+}
+
+// takeSide decides the conflicts of a merge as a value of --on-conflict says, and
+// returns the lines that tell it; gaveWay is whether something of the person's was
+// left out.
+func takeSide(onConflict string, m *types.Merged) (told []string, gaveWay bool) {
+	side, ok := map[string]types.Side{conflictOurs: types.Mine, conflictTheirs: types.Theirs}[onConflict]
 	if !ok {
-		return nil
+		return nil, false
 	}
 	for _, c := range m.Conflicts {
 		took, left := c.Mine, c.Live
 		if side == types.Theirs {
 			took, left = c.Live, c.Mine
 		}
-		line := fmt.Sprintf("  %-14s %s: %s, not %s", w.onConflict+" taken:", c.Field, quote(took), quote(left))
+		line := fmt.Sprintf("  %-14s %s: %s, not %s", onConflict+" taken:", c.Field, quote(took), quote(left))
 		if c.Lines != nil && c.Reason == "" {
 			line += " (where both changed the same lines; the others stay)"
 		}
 		told = append(told, line)
 	}
-	w.gaveWay = side == types.Theirs && len(m.Conflicts) > 0
+	gaveWay = side == types.Theirs && len(m.Conflicts) > 0
 	*m = m.Take(side)
-	return told
+	return told, gaveWay
 }
 
 // clashError is a fresh copy on which the person's change can't be made without

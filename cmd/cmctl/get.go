@@ -22,6 +22,7 @@ type getOptions struct {
 	watch          watchFlags
 	names          []string
 	key            string
+	version        string
 	output         string
 	print          output.Options
 	sortBy         []string
@@ -56,6 +57,7 @@ nothing, unless --allow-missing is given.`,
   cmctl get flags limits -o json
   cmctl get -f manifests/ -o yaml  # those that the files name, as they are live
   cmctl get flags --key app.yaml > app.yaml
+  cmctl get flags --version 4711 -o yaml  # as it was: see 'cmctl history'
   cmctl get flags -o jsonpath='{.data.app\.yaml}'
   cmctl get -o custom-columns=NAME:.metadata.name,MODE:.data.mode
   cmctl get --sort-by=.metadata.labels.rank --sort-by=NAME -L rank
@@ -71,6 +73,9 @@ nothing, unless --allow-missing is given.`,
 			if err := o.complete(cmd.Flags().Changed("key")); err != nil {
 				return err
 			}
+			if err := o.checkVersion(cmd.Flags().Changed("version")); err != nil {
+				return err
+			}
 			return o.run(cmd.Context())
 		},
 	}
@@ -80,6 +85,7 @@ nothing, unless --allow-missing is given.`,
 	o.watch.add(flags)
 	flags.StringVarP(&o.output, "output", "o", "", "how to print: wide, "+strings.Join(output.Formats, ", ")+" (default a table)")
 	flags.StringVar(&o.key, "key", "", "print the value of this `key` alone, byte for byte")
+	flags.StringVar(&o.version, "version", "", "show the object as it was in this `VERSION`")
 	flags.StringVar(&o.print.Template, "template", "", "the `template` for -o go-template or -o jsonpath")
 	flags.BoolVar(&o.print.AllowMissing, "allow-missing", false, "print nothing for what an expression doesn't find")
 	flags.BoolVar(&o.print.AllowMissing, "allow-missing-template-keys", false, "the same as --allow-missing")
@@ -90,6 +96,7 @@ nothing, unless --allow-missing is given.`,
 	flags.BoolVar(&o.managedFields, "show-managed-fields", false, "show metadata.managedFields too")
 	flags.BoolVar(&o.failEmpty, "fail-empty", false, "end with code 4 if there is nothing to show")
 	flags.BoolVar(&o.ignoreNotFound, "ignore-not-found", false, "leave out names that don't exist, without an error")
+	f.versionFlags(cmd, "version")
 	return cmd
 }
 
@@ -136,6 +143,8 @@ func (o *getOptions) run(ctx context.Context) error {
 	switch {
 	case o.input.given():
 		return o.inManifests(ctx, conn)
+	case o.version != "":
+		return o.asItWas(ctx, conn)
 	case o.watch.on:
 		return o.follow(ctx, conn)
 	case o.key != "":
@@ -179,9 +188,13 @@ func (o *getOptions) value(ctx context.Context, conn *connection) error {
 	if err != nil {
 		return conn.explain(conn.namespace, name, err)
 	}
+	return conn.explain(conn.namespace, name, o.printKey(doc))
+}
+
+func (o *getOptions) printKey(doc types.Document) error {
 	raw, err := rawKey(doc, o.key)
 	if err != nil {
-		return conn.explain(conn.namespace, name, err)
+		return err
 	}
 	_, err = o.Out.Write(raw)
 	return err

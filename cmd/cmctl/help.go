@@ -15,8 +15,8 @@ var helpGroups = []struct {
 	id, title string
 	commands  []string
 }{
-	{"read", "Read:", []string{"get", "describe", "diff", "export", "blame", "wait"}},
-	{"write", "Write:", []string{"create", "edit", "apply", "replace", "patch", "label", "annotate", "delete", "copy"}},
+	{"read", "Read:", []string{"get", "describe", "diff", "export", "blame", "history", "wait"}},
+	{"write", "Write:", []string{"create", "edit", "apply", "replace", "patch", "label", "annotate", "delete", "copy", "undo"}},
 	{"script", "For scripts and programs:", []string{"set", "unset", "update", "exec", "sync"}},
 	{"server", "About the server:", []string{"version", "auth", "api-resources", "explain"}},
 	{"settings", "Settings and help:", []string{"config", "completion", "options", "help"}},

@@ -43,13 +43,18 @@ func (o *origins) of(ctx context.Context, f types.Field) string {
 		if i+1 < len(o.history) && types.SameValue(v.doc.Fields()[f], o.history[i+1].doc.Fields()[f]) {
 			continue
 		}
-		who := v.FieldManager
-		if v.User != "" {
-			who = v.User + " with " + who
-		}
-		return fmt.Sprintf("by %s at %s, version %s", who, v.Time.UTC().Format(time.RFC3339), v.ResourceVersion)
+		return fmt.Sprintf("by %s, version %s", whoAndWhen(v.HistoryEntry), v.ResourceVersion)
 	}
 	return "by whom is not recorded"
+}
+
+// whoAndWhen tells of a write who made it, with what, and when.
+func whoAndWhen(e types.HistoryEntry) string {
+	who := e.FieldManager
+	if e.User != "" {
+		who = e.User + " with " + who
+	}
+	return fmt.Sprintf("%s at %s", who, e.Time.UTC().Format(time.RFC3339))
 }
 
 // A conflict is shown soon, even if it can't be said then who wrote.

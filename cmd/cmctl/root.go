@@ -103,7 +103,7 @@ cmctl's own contexts have a say in that.`
 		return f.load()
 	}
 	root.AddCommand(
-		newGet(f), newWait(f), newBlame(f), newDescribe(f), newExport(f), newExplain(f), newCreate(f), newApply(f), newEdit(f), newReplace(f), newDiff(f), newDelete(f),
+		newGet(f), newWait(f), newBlame(f), newDescribe(f), newExport(f), newExplain(f), newCreate(f), newApply(f), newEdit(f), newReplace(f), newDiff(f), newDelete(f), newHistory(f), newUndo(f),
 		newSet(f), newUnset(f), newLabel(f), newAnnotate(f), newUpdate(f), newPatch(f), newCopy(f), newSync(f), newExec(f),
 		newAuth(f), newAPIResources(f), newConfig(f), newCompletion(f), newOptions(f), newVersion(f),
 	)

@@ -6,6 +6,7 @@ package difference
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -20,6 +21,8 @@ import (
 type Options struct {
 	Context int // equal lines around a difference
 	Palette output.Palette
+	// From and To are what the sides are called: live and file unless given.
+	From, To string
 	// Mark is said behind the name of the field, such as "conflict".
 	Mark string
 }
@@ -31,7 +34,7 @@ func Show(changes []types.Change, o Options) string {
 	var out strings.Builder
 	for _, c := range changes {
 		var part strings.Builder
-		fmt.Fprintf(&part, "--- %s\n+++ %s\n", o.name("live", c.Field, c.From), o.name("file", c.Field, c.To))
+		fmt.Fprintf(&part, "--- %s\n+++ %s\n", o.name(cmp.Or(o.From, "live"), c.Field, c.From), o.name(cmp.Or(o.To, "file"), c.Field, c.To))
 		from, to := text(c.From), text(c.To)
 		if from == to { // an empty value came or went
 			fmt.Fprintf(&part, "@@ %s -> %s @@\n", kind(c.From), kind(c.To))
