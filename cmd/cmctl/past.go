@@ -93,7 +93,7 @@ type pastWrite struct {
 // before is the place in the history of the version that entry i was made from, -1 if
 // there was none or it is not kept.
 func before(items []types.HistoryEntry, i int) int {
-	if i+1 < len(items) && items[i].Verb != "create" && !items[i+1].Deleted && items[i+1].UID == items[i].UID {
+	if i+1 < len(items) && !items[i+1].Deleted && items[i+1].UID == items[i].UID {
 		return i + 1
 	}
 	return -1

@@ -193,11 +193,12 @@ func TestWhatAVersionWasMadeFrom(t *testing.T) {
 		{ResourceVersion: "5", UID: "b", Verb: "create"},
 		{ResourceVersion: "4", UID: "a", Verb: "delete", Deleted: true},
 		{ResourceVersion: "3", UID: "a", Verb: "update"},
+		{ResourceVersion: "2", UID: "other", Verb: "update"},
 	}
 	for i, want := range []struct {
 		before  int
 		creates bool
-	}{{1, false}, {-1, true}, {3, false}, {4, false}, {-1, true}, {6, false}, {-1, false}} {
+	}{{1, false}, {-1, true}, {3, false}, {4, false}, {-1, true}, {6, false}, {-1, true}, {-1, false}} {
 		if got := before(items, i); got != want.before || creates(items, i) != want.creates {
 			t.Errorf("version %s: %d, made it: %t", items[i].ResourceVersion, got, creates(items, i))
 		}
