@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	"example.com/cmctl/pkg/server"
 	"example.com/cmctl/pkg/types"
 )
 
@@ -90,6 +92,27 @@ func TestHistoryThatIsNoLongerKept(t *testing.T) {
 	}
 	for _, path := range []string{history, history + "?resourceVersion=12", history + "?resourceVersion=22"} {
 		isStatus(t, a.do("GET", path, ""), 404, "NotFound", `configmaps "flags" not found`)
+	}
+}
+
+// What was deleted a moment ago can still be read, though the states that it was in are
+// given up.
+func TestHistoryOfWhatWasDeletedSurvivesCompaction(t *testing.T) {
+	a := start(t, func(o *server.Options) { o.Clock = time.Now })
+	was := a.create()
+	a.must(200, "DELETE", flags, "")
+	if err := a.store.Compact(t.Context(), a.store.State().Current); err != nil {
+		t.Fatal(err)
+	}
+	isStatus(t, a.do("GET", flags, ""), 404, "NotFound", "")
+	if list := a.must(200, "GET", collection, ""); len(list.list.Items) != 0 {
+		t.Errorf("got %s", list.body)
+	}
+	if r := a.must(200, "GET", history, ""); !strings.Contains(r.body, `"deleted":true`) {
+		t.Errorf("got %s", r.body)
+	}
+	if r := a.must(200, "GET", history+"?resourceVersion="+was.version(), ""); r.body != was.body {
+		t.Errorf("got %s", r.body)
 	}
 }
 
