@@ -85,7 +85,7 @@ func TestAnUndoIsOfOneObject(t *testing.T) {
 		b.past("delete", "app")
 		b.past("create", "app", "--from-literal=a=2")
 	})
-	if e := b.cmctl("undo", "app"); e.code != exitConflict || !strings.Contains(e.err, "deleted and recreated") {
+	if e := b.cmctl("undo", "app"); e.code != exitConflict || !strings.Contains(e.err, "nothing was written") {
 		t.Errorf("it ended with %d:\n%s", e.code, e.err)
 	}
 	b.holds(`a: "2"`)
