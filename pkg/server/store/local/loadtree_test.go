@@ -56,7 +56,7 @@ func TestIndexIsTheSameHoweverItIsRead(t *testing.T) {
 		}
 		got, last := map[store.Key]store.Revision{}, store.Key("")
 		for i := range len(bounds) - 1 {
-			items, err := s.loadItems(bounds[i], bounds[i+1], s.State().Current)
+			items, err := s.loadItems(bounds[i], bounds[i+1], s.view.Load())
 			ok(t, err)
 			for _, it := range items {
 				if it.rec.Key <= last {

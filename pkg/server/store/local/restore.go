@@ -153,7 +153,7 @@ func (l *loader) finish(lost spans) error {
 func (l *loader) flush() error {
 	b := l.batch
 	l.batch = nil
-	return errors.Join(l.s.write(l.ctx, &maintenance{batch: b}), b.Close())
+	return l.s.write(l.ctx, &maintenance{batch: b}) // never closed: after a failure the committer may still have it
 }
 
 // verifyRestored reads everything as it came to the disk.
