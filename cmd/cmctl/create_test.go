@@ -25,6 +25,9 @@ func TestALostCreateUnderAGeneratedNameIsNotRepeated(t *testing.T) {
 	if e.code != exitUnreachable || e.out != "" || !strings.Contains(e.err, "is unknown") || !strings.Contains(e.err, `begins with "run-"`) {
 		t.Errorf("it ended with %d:\n%s%s", e.code, e.out, e.err)
 	}
+	if strings.Contains(e.err, "finding out") || !strings.Contains(e.err, "only its answer tells") {
+		t.Errorf("it said\n%s", e.err)
+	}
 	if names := b.must("get", "-o", "name"); strings.Count(names, "run-") != 1 {
 		t.Errorf("there are\n%s", names)
 	}

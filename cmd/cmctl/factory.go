@@ -301,7 +301,7 @@ func (f *factory) dial(verb string, o *destination) (*connection, error) {
 		FieldManager:   manager,
 		RequestTimeout: f.settings.GetDuration("request-timeout"),
 		UserAgent:      "cmctl/" + version(),
-		Warn:           func(message string) { fmt.Fprintf(f.Err, "warning: %s\n", message) },
+		Warn:           func(message string) { f.note("warning: %s", output.Visible(message, "")) },
 		Trace:          trace,
 		TraceDetail:    detail,
 	})
@@ -370,7 +370,15 @@ func (c *connection) explainServer(question string, err error) error {
 
 // retryOptions are the caps that the settings give.
 func (f *factory) retryOptions(observe func(retry.Event)) retry.Options {
-	return retry.Options{MaxAttempts: f.settings.GetInt("max-attempts"), MaxElapsed: patience, Observe: observe}
+	return f.capped(f.settings.GetInt("max-attempts"), patience, observe)
+}
+
+// capped are caps under which one answer that never comes takes nothing from the time
+// for writing, and what became of its write is found out even if the first question
+// about it hangs too.
+func (f *factory) capped(attempts int, within time.Duration, observe func(retry.Event)) retry.Options {
+	request := f.settings.GetDuration("request-timeout")
+	return retry.Options{MaxAttempts: attempts, MaxElapsed: within + request, MaxSettling: 2 * request, Observe: observe}
 }
 
 // readOne reads an object, and tries again where that helps.
@@ -384,11 +392,10 @@ const patience = 2 * time.Minute
 // persistent are the caps of the verbs that scripts run side by side, on one
 // object perhaps: fifty attempts within half a minute unless told otherwise.
 func (f *factory) persistent(observe func(retry.Event)) retry.Options {
-	o := f.retryOptions(observe)
-	if f.source("max-attempts") == 0 {
-		o.MaxAttempts, o.MaxElapsed = 50, 30*time.Second
+	if f.source("max-attempts") == nowhere {
+		return f.capped(50, 30*time.Second, observe)
 	}
-	return o
+	return f.retryOptions(observe)
 }
 
 // untried is what is left of several objects when the program is to end.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"example.com/cmctl/pkg/client"
 	"example.com/cmctl/pkg/retry"
 	"example.com/cmctl/pkg/types"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,6 +17,10 @@ import (
 // unusual does: a write that goes through at first says nothing.
 func (f *factory) progress(object interface{ Object() string }) func(retry.Event) {
 	unusual := false
+	lostNext := "; finding out whether the write landed"
+	if _, unnamed := object.(*client.Unnamed); unnamed {
+		lostNext = "" // it can't be found out
+	}
 	return func(e retry.Event) {
 		attempt := fmt.Sprintf("attempt %d of %d", e.Attempt, e.Max)
 		if e.Attempt == 0 {
@@ -41,7 +46,7 @@ func (f *factory) progress(object interface{ Object() string }) func(retry.Event
 			f.note("%s: %s; trying again in %s", attempt, serverWords(e.Err), e.Wait.Round(time.Millisecond))
 		case retry.Lost:
 			unusual = true
-			f.note("%s: %s; finding out whether the write landed", attempt, serverWords(e.Err))
+			f.note("%s: %s%s", attempt, serverWords(e.Err), lostNext)
 		case retry.Resend:
 			found := "it did not: the object is still as it was"
 			if e.Sent == "" {

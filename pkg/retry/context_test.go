@@ -63,7 +63,7 @@ func TestContextEnds(t *testing.T) {
 						s = emptyServer(c.faults, true)
 					}
 					var err error
-					elapsed := took(func() { _, err = c.call(ctx, s, retry.Options{}) })
+					elapsed := took(func() { _, err = c.call(ctx, s, retry.Options{MaxSettling: 2 * time.Hour}) })
 					if got, want := kinds(err), withEnding(c.want, ending); got != want {
 						t.Errorf("error is %q, want %q; it says: %v", got, want, err)
 					}

@@ -86,7 +86,7 @@ func Upsert[T any](ctx context.Context, t Creator[T], make func(context.Context)
 		if own != nil || !isNotFound(err) || errors.As(err, new(*DeletedError)) || errors.As(err, new(*OutcomeUnknownError)) {
 			return res, err
 		}
-		if l.attempts >= l.MaxAttempts {
+		if l.spent() {
 			return res, l.exhausted(err)
 		}
 	}

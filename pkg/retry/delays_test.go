@@ -137,7 +137,6 @@ func TestMaxElapsedEndsTheLoopBeforeTheDelayThatExceedsIt(t *testing.T) {
 		"asked beyond it":  {script{"GET": {answers(tooMany(11))}}, "exhausted TooManyRequests", 0},
 		"asked up to it":   {script{"GET": {answers(tooMany(10))}}, "", 10 * time.Second},
 		"used up in parts": {script{"GET": repeat(answers(tooMany(4)), 3)}, "exhausted TooManyRequests", 8 * time.Second},
-		"after a loss":     {script{"PUT": {failsAfter(status(500, "InternalError", 11))}}, "unknown exhausted InternalError", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

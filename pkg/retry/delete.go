@@ -79,7 +79,7 @@ func Delete[T any](ctx context.Context, t Deleter[T], want Version, o Options) (
 			if kind == conflict {
 				return Result[T]{}, l.last
 			}
-			if l.attempts >= l.MaxAttempts {
+			if l.spent() {
 				return Result[T]{}, l.exhausted(l.last)
 			}
 		}

@@ -13,7 +13,8 @@
 //   - An object that was deleted and recreated is another object.
 //   - A caller's own condition, Options.Want, is decided by the server, once.
 //   - Conflicts and delays asked for by the server are capped, apart, and giving
-//     up is an error that holds the server's last answer.
+//     up is an error that holds the server's last answer. The caps never end the
+//     finding out about a lost answer: that has a time of its own.
 //
 // A counter that many processes increment:
 //

@@ -77,7 +77,7 @@ func (e *ExhaustedError) Unwrap() []error {
 type OutcomeUnknownError struct {
 	Object  string
 	Sent    string // the version that the write was made from; empty for a create
-	Current string // the version found afterwards; empty if none could be read
+	Current string // the version found afterwards; empty if none was read
 	WriteID string
 	Err     error // what hid the outcome
 }
@@ -87,7 +87,7 @@ func (e *OutcomeUnknownError) Error() string {
 	if e.Sent != "" {
 		write = "a write to " + e.Object + " made from version " + e.Sent
 	}
-	now := "it could not be read since"
+	now := "no version of it was read since"
 	if e.Current != "" {
 		now = "it is at version " + e.Current + " now"
 	}

@@ -9,6 +9,25 @@ import (
 	"example.com/cmctl/pkg/retry"
 )
 
+// What is not known is not made up: nobody may have tried to read it, or it was read
+// and is gone.
+func TestAnUnknownOutcomeSaysWhatWasSeen(t *testing.T) {
+	cause := errors.New("lost")
+	for _, c := range []struct {
+		err  retry.OutcomeUnknownError
+		want string
+	}{
+		{retry.OutcomeUnknownError{Sent: "1", Current: "3"}, "the outcome of a write to O made from version 1 is unknown; it is at version 3 now: lost"},
+		{retry.OutcomeUnknownError{Sent: "1"}, "the outcome of a write to O made from version 1 is unknown; no version of it was read since: lost"},
+		{retry.OutcomeUnknownError{}, "the outcome of creating O is unknown; no version of it was read since: lost"},
+	} {
+		c.err.Object, c.err.Err = "O", cause
+		if got := c.err.Error(); got != c.want {
+			t.Errorf("%s\nwant %s", got, c.want)
+		}
+	}
+}
+
 func TestGivingUpSaysWhatWasTried(t *testing.T) {
 	last := errors.New("busy")
 	for _, c := range []struct {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"example.com/cmctl/pkg/retry"
 )
@@ -93,6 +94,14 @@ func (f fault) then(act ...func(*server)) fault {
 			a(r.server)
 		}
 		return got, err
+	}
+}
+
+// after is a fault that takes its time.
+func after(d time.Duration, f fault) fault {
+	return func(ctx context.Context, r request) (doc, error) {
+		time.Sleep(d) // on the test's clock
+		return f(ctx, r)
 	}
 }
 

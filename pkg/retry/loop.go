@@ -17,9 +17,10 @@ type loop struct {
 	attempts  int
 	conflicts int
 	delays    int
-	sent      string // version of the last write
-	last      error  // the last answer to a write that did not succeed
-	met       bool   // the server has been reached
+	sent      string    // version of the last write
+	last      error     // the last answer to a write that did not succeed
+	met       bool      // the server has been reached
+	settleBy  time.Time // when what became of the last lost answer must be known
 	// open is set once a body may have landed and could be merged again all the
 	// same. No later failure proves that it did not land.
 	open *OutcomeUnknownError
@@ -28,6 +29,9 @@ type loop struct {
 func newLoop(object string, o Options) *loop {
 	if o.MaxAttempts <= 0 {
 		o.MaxAttempts = 5
+	}
+	if o.MaxSettling <= 0 {
+		o.MaxSettling = time.Minute
 	}
 	if o.WriteID == "" {
 		o.WriteID = WriteID(rand.Text())
@@ -55,17 +59,41 @@ func (l *loop) postponed(ctx context.Context, err error) error {
 	return l.pause(ctx, Waiting, l.delays, l.attempts >= l.MaxAttempts, err)
 }
 
-// delayed counts an answer that asks for patience and waits.
-func (l *loop) delayed(ctx context.Context, step Step, err error) error {
+// delayed counts an answer to a read that asks for patience and waits.
+func (l *loop) delayed(ctx context.Context, err error) error {
 	l.delays++
-	return l.pause(ctx, step, l.delays, l.delays > l.MaxAttempts, err)
+	return l.pause(ctx, Waiting, l.delays, l.delays > l.MaxAttempts, err)
 }
 
-// pause waits before the next try, or gives up without waiting if the cap is
-// reached. The observer sees what happened to the attempt either way.
+// unsettled counts what keeps a lost answer open and waits. The caps don't count
+// here: a single answer that came too late may have used them up, and giving up
+// now would leave open what can be known. It has a time of its own.
+func (l *loop) unsettled(ctx context.Context, step Step, err error) error {
+	l.delays++
+	wait := l.Backoff.Delay(l.delays, askedDelay(err))
+	return l.wait(ctx, step, wait, time.Now().Add(wait).After(l.settleBy), err)
+}
+
+// overdue tells whether the loop has no time left after a wait.
+func (l *loop) overdue(wait time.Duration) bool {
+	return l.MaxElapsed > 0 && time.Since(l.began)+wait > l.MaxElapsed
+}
+
+// spent tells whether a cap forbids another write.
+func (l *loop) spent() bool {
+	return l.attempts >= l.MaxAttempts || l.attempts > 0 && l.overdue(0)
+}
+
+// pause waits as the backoff says, within the caps.
 func (l *loop) pause(ctx context.Context, step Step, n int, capped bool, cause error) error {
 	wait := l.Backoff.Delay(n, askedDelay(cause))
-	if capped || l.MaxElapsed > 0 && time.Since(l.began)+wait > l.MaxElapsed {
+	return l.wait(ctx, step, wait, capped || l.overdue(wait), cause)
+}
+
+// wait waits before the next try, or gives up without waiting if that is not to
+// be. The observer sees what happened to the attempt either way.
+func (l *loop) wait(ctx context.Context, step Step, wait time.Duration, over bool, cause error) error {
+	if over {
 		if step != Waiting {
 			l.observe(step, "", 0, cause)
 		}
@@ -121,7 +149,12 @@ func read[T any](ctx context.Context, l *loop, t Target[T], settling bool) (T, e
 		if errors.Is(err, ctx.Err()) || !transientRead(err, settling) {
 			return obj, err
 		}
-		if err := l.delayed(ctx, Waiting, err); err != nil {
+		if settling {
+			err = l.unsettled(ctx, Waiting, err)
+		} else {
+			err = l.delayed(ctx, err)
+		}
+		if err != nil {
 			return obj, err
 		}
 	}
@@ -141,7 +174,7 @@ func find[T any](ctx context.Context, l *loop, t Target[T], since string) (Findi
 		if !transientRead(err, true) {
 			return NoHistory, nil
 		}
-		if err := l.delayed(ctx, Waiting, err); err != nil {
+		if err := l.unsettled(ctx, Waiting, err); err != nil {
 			return NoHistory, err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"example.com/cmctl/pkg/retry"
 )
@@ -67,8 +68,8 @@ func TestLostAnswerIsSettledByTheVersion(t *testing.T) {
 					requests: "GET PUT@1 GET", err: "unknown lost Unheard", state: "a=2",
 				},
 				{
-					name: "a server that never comes back leaves it open", faults: script{"PUT": {lostAfter}, "GET": append([]fault{nil}, repeat(unsent, 2)...)},
-					options: attempts(2), requests: "GET PUT@1 GET GET", err: "unknown exhausted unsent lost", state: "a=2",
+					name: "a server that never comes back leaves it open", faults: script{"PUT": {lostAfter}, "GET": {nil, after(20*time.Second, unsent), after(20*time.Second, unsent)}},
+					options: settling(30 * time.Second), requests: "GET PUT@1 GET GET", err: "unknown exhausted unsent lost", state: "a=2",
 				},
 			}
 			for i := range scenarios {
@@ -77,6 +78,50 @@ func TestLostAnswerIsSettledByTheVersion(t *testing.T) {
 			t.Run(name, func(t *testing.T) { play(t, call, scenarios) })
 		}
 	}
+}
+
+// A write whose answer comes too late may have used up the caps. What became of it
+// is found out all the same; only whether it goes out again is theirs to say.
+func TestSettlingHasATimeOfItsOwn(t *testing.T) {
+	const late = 30 * time.Second // what the caps allow as well
+	slow := func(f fault) []fault { return []fault{after(late, f)} }
+	capped := retry.Options{MaxElapsed: late}
+	unwell := append([]fault{nil}, repeat(unsent, 4)...)
+	asked := append([]fault{nil}, answers(tooMany(20)), answers(unavailable(20)))
+	play(t, computes(increment("a")), []scenario{
+		{name: "landed, and the time is up", history: true, faults: script{"PUT": slow(lostAfter)}, options: capped,
+			requests: "GET PUT@1 GET FIND@1", outcome: retry.Written, state: "a=2"},
+		{name: "landed, the time is up, and the server must be waited for", history: true, faults: script{"PUT": slow(lostAfter), "GET": asked}, options: capped,
+			requests: "GET PUT@1 GET GET GET FIND@1", outcome: retry.Written, state: "a=2"},
+		{name: "landed with the only attempt, and the server restarts", history: true, faults: script{"PUT": {lostAfter}, "GET": unwell}, options: attempts(1),
+			requests: "GET PUT@1 GET GET GET GET GET FIND@1", outcome: retry.Written, state: "a=2"},
+		{name: "so does the history", history: true, faults: script{"PUT": {lostAfter}, "FIND": repeat(unsent, 4)}, options: attempts(1),
+			requests: "GET PUT@1 GET FIND@1 FIND@1 FIND@1 FIND@1 FIND@1", outcome: retry.Written, state: "a=2"},
+		{name: "it waits as long as the answer asks", history: true, faults: script{"PUT": {failsAfter(status(500, "InternalError", 11))}}, options: retry.Options{MaxElapsed: 10 * time.Second},
+			requests: "GET PUT@1 GET FIND@1", outcome: retry.Written, state: "a=2"},
+		{name: "but not longer than it has", history: true, faults: script{"PUT": {failsAfter(status(500, "InternalError", 31))}}, options: settling(late),
+			requests: "GET PUT@1", err: "unknown exhausted InternalError", state: "a=2"},
+		{name: "not landed: nothing is sent after the time", faults: script{"PUT": slow(lostBefore)}, options: capped,
+			requests: "GET PUT@1 GET", err: "unknown exhausted lost", state: "a=1"},
+		{name: "not landed, and there is time", faults: script{"PUT": slow(lostBefore)}, options: retry.Options{MaxElapsed: 2 * late},
+			requests: "GET PUT@1 GET PUT@1", outcome: retry.Written, state: "a=2"},
+		{name: "another was faster: nothing is sent after the time", history: true, faults: script{"PUT": slow(lostBefore.then(sets("b", "3")))}, options: capped,
+			requests: "GET PUT@1 GET FIND@1", err: "exhausted lost", state: "a=1 b=3"},
+	})
+	play(t, updates(set("a", "2")), []scenario{
+		{name: "the values are there", faults: script{"PUT": slow(lostAfter)}, options: capped,
+			requests: "GET PUT@1 GET FIND@1", outcome: retry.Written, state: "a=2"},
+		{name: "the values are not there: nothing is sent after the time", faults: script{"PUT": slow(lostBefore.then(sets("b", "3")))}, options: capped,
+			requests: "GET PUT@1 GET FIND@1", err: "unknown exhausted lost", state: "a=1 b=3"},
+	})
+	play(t, createsOrGets, []scenario{
+		{name: "created", empty: true, history: true, faults: script{"POST": slow(lostAfter)}, options: capped,
+			requests: "POST GET FIND", outcome: retry.Written, state: "a=mine"},
+	})
+	play(t, deletesIt, []scenario{
+		{name: "deleted", history: true, faults: script{"DELETE": slow(lostAfter)}, options: capped,
+			requests: "GET DELETE GET FIND@1", outcome: retry.Written, state: "gone"},
+	})
 }
 
 // moved are the ways in which a lost body's version can have moved.
@@ -146,8 +191,8 @@ func TestHistorySettlesALostAnswer(t *testing.T) {
 				requests: "GET PUT@1 GET FIND@1 FIND@1 FIND@1 FIND@1", outcome: retry.Written, state: "a=2",
 			},
 			{
-				name: "one that does not come leaves it open", faults: script{"PUT": {lostAfter}, "FIND": repeat(unsent, 2)},
-				options: attempts(2), requests: "GET PUT@1 GET FIND@1 FIND@1", err: "unknown exhausted unsent lost", state: "a=2",
+				name: "one that does not come leaves it open", faults: script{"PUT": {lostAfter}, "FIND": repeat(after(20*time.Second, unsent), 2)},
+				options: settling(30 * time.Second), requests: "GET PUT@1 GET FIND@1 FIND@1", err: "unknown exhausted unsent lost", state: "a=2",
 			},
 		}
 		for i := range scenarios {

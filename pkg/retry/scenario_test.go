@@ -155,6 +155,9 @@ func computes(edit retry.Edit[doc]) verb {
 // attempts caps a loop.
 func attempts(n int) retry.Options { return retry.Options{MaxAttempts: n} }
 
+// settling bounds how long a lost answer is settled.
+func settling(d time.Duration) retry.Options { return retry.Options{MaxSettling: d} }
+
 // calm is a backoff without jitter, so that only what the server asks is waited.
 var calm = retry.Backoff{Rand: func(int64) int64 { return 0 }}
 

@@ -58,13 +58,18 @@ type Edit[T any] func(ctx context.Context, fresh T) (T, error)
 
 // Options bound and observe a loop. The zero value is ready to use.
 type Options struct {
-	// MaxAttempts caps the writes sent, and apart from them the delays taken.
+	// MaxAttempts caps the writes sent, and apart from them the delays taken
+	// while no answer is lost.
 	// 0 means 5.
 	MaxAttempts int
-	// MaxElapsed ends the loop before a delay that would exceed it; 0 means
-	// that only the context ends it.
+	// MaxElapsed ends the loop before a delay that would exceed it, and before a
+	// write that would come after it; 0 means that only the context ends it.
 	MaxElapsed time.Duration
-	Backoff    Backoff
+	// MaxSettling is how long to go on finding out what became of a write whose
+	// answer was lost, from the loss on. Neither MaxAttempts nor MaxElapsed ends
+	// that, the context does. 0 means a minute.
+	MaxSettling time.Duration
+	Backoff     Backoff
 	// Computed says that the edit's result depends on what it reads, as a
 	// counter's does. Making it twice would be wrong, so a lost answer that no
 	// history can settle ends the loop with an OutcomeUnknownError. An edit to

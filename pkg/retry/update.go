@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -119,7 +120,7 @@ type fate[T any] struct {
 
 // send puts one body until its fate is known.
 func send[T any](ctx context.Context, l *loop, t Target[T], body T) (fate[T], error) {
-	if l.attempts >= l.MaxAttempts {
+	if l.spent() {
 		return fate[T]{}, l.exhausted(l.last)
 	}
 	l.sent = t.Version(body).ResourceVersion
@@ -197,7 +198,7 @@ func settle[T any](ctx context.Context, l *loop, t Target[T], sent Version, lost
 	case found == NoHistory:
 		// Even with no attempt left: the edit tells whether its values are there.
 		l.open = l.unknown(now.ResourceVersion, lost)
-	case l.attempts >= l.MaxAttempts:
+	case l.spent():
 		return f, false, l.exhausted(l.last)
 	}
 	return fate[T]{object: fresh}, false, nil
@@ -209,16 +210,17 @@ func settle[T any](ctx context.Context, l *loop, t Target[T], sent Version, lost
 // open, nil if none did, and waits where that is asked for; end is how the loop
 // ends if it can't, with current being what is known of the object's version.
 func (l *loop) doubt(ctx context.Context, kind answer, err, lost error, current string) (open, end error) {
+	l.settleBy = time.Now().Add(l.MaxSettling)
 	switch {
 	case kind == ambiguous:
-		if err := l.delayed(ctx, Lost, err); err != nil {
+		if err := l.unsettled(ctx, Lost, err); err != nil {
 			return nil, l.unknown("", err)
 		}
 		return err, nil
 	case lost == nil:
 		return nil, nil
 	case kind == delayed:
-		if err := l.delayed(ctx, Waiting, err); err != nil {
+		if err := l.unsettled(ctx, Waiting, err); err != nil {
 			return nil, l.unknown(current, err)
 		}
 	case kind == conflict:
@@ -233,7 +235,7 @@ func (l *loop) mayResend(kind answer, lost error) error {
 	switch {
 	case kind == final, kind == conflict:
 		return fmt.Errorf("%w; %w", lost, l.last)
-	case l.attempts >= l.MaxAttempts:
+	case l.spent():
 		return l.exhausted(l.last)
 	}
 	return nil
