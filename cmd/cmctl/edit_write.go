@@ -175,8 +175,18 @@ func (s *session) immutableHint(err error) error {
 	if immutable, _ := s.start["immutable"].(bool); !immutable || !apierrors.IsInvalid(err) || s.saveAs != "" {
 		return err
 	}
-	return fmt.Errorf("%w\nimmutable: its data cannot change; --save-as NAME makes a changed copy: undo the change of the data, or leave and go on with --resume and --save-as", err)
+	return &frozenError{err}
 }
+
+// frozenError is a refusal for what may not change, with the way out in its text: the
+// editor shows it.
+type frozenError struct{ err error }
+
+func (e *frozenError) Error() string {
+	return e.err.Error() + "\nimmutable: its data cannot change; --save-as NAME makes a changed copy: undo the change of the data, or leave and go on with --resume and --save-as"
+}
+
+func (e *frozenError) Unwrap() error { return e.err }
 
 // mayWrite refuses changes that are hardly meant.
 func (s *session) mayWrite(changes []types.Change) error {

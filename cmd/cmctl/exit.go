@@ -301,12 +301,14 @@ func hint(err error, command string) string {
 		return "" // the text says it
 	case errors.As(err, new(*usageError)):
 		return "see '" + command + " --help'"
+	case errors.As(err, new(*frozenError)):
+		return "" // the text says it
 	case errors.As(err, new(*deletedError)):
 		return "" // the kept text is what to go on with
 	case errors.As(err, new(*staleError)):
 		return fmt.Sprintf("look at what it is now with 'cmctl get %s -o yaml%s', and decide", about.name, about.where)
 	case refusedForImmutable(err):
-		return fmt.Sprintf("its data can't change, for it is immutable: make another one with 'cmctl copy %s NEWNAME%s', or delete it and create it again, as 'cmctl replace --force' does", about.name, about.where)
+		return fmt.Sprintf("its data can't change, for it is immutable: make a changed copy with 'cmctl edit %[1]s --save-as NEWNAME%[2]s', or delete it and create it again, as 'cmctl replace --force -f FILE%[2]s' does", about.name, about.where)
 	case missingNamespace(err) != "":
 		return fmt.Sprintf("this server makes no namespaces by itself; make it first, with 'kubectl create namespace %s' for example", missingNamespace(err))
 	case apierrors.IsNotFound(err) && isOtherKind(about.name):

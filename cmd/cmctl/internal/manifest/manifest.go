@@ -73,7 +73,8 @@ type Options struct {
 	Stringify bool
 	// Unnamed takes what has a generateName in the place of a name.
 	Unnamed bool
-	// SkipOtherKinds passes over objects that are no ConfigMaps.
+	// SkipOtherKinds passes over objects that are no ConfigMaps. A path that names
+	// nothing else is fine as long as another one holds a ConfigMap.
 	SkipOtherKinds bool
 	// Skipped is called with each object that was passed over, and why. Nil is
 	// fine.
@@ -88,10 +89,11 @@ type Options struct {
 // a person sees all of it at once. The end of the context ends it, whatever a file
 // waits for.
 func Read(ctx context.Context, paths []string, o Options) (found []Manifest, faults []error) {
+	var empty []error
 	for _, path := range paths {
 		files, errs := o.files(path)
 		faults = append(faults, errs...)
-		read := len(errs)
+		read, skipped := len(errs), 0
 		for _, p := range o.parsers(ctx, files) {
 			for _, what := range p.skipped {
 				if o.Skipped != nil {
@@ -100,10 +102,18 @@ func Read(ctx context.Context, paths []string, o Options) (found []Manifest, fau
 			}
 			found, faults = append(found, p.found...), append(faults, p.faults...)
 			read += len(p.found) + len(p.faults)
+			skipped += p.others
 		}
-		if read == 0 {
-			faults = append(faults, fmt.Errorf("%s holds no ConfigMap", display(path)))
+		switch err := fmt.Errorf("%s holds no ConfigMap", display(path)); {
+		case read > 0:
+		case skipped > 0:
+			empty = append(empty, err)
+		default:
+			faults = append(faults, err)
 		}
+	}
+	if len(found)+len(faults) == 0 {
+		faults = empty
 	}
 	return found, faults
 }
@@ -170,7 +180,8 @@ type parser struct {
 
 	found   []Manifest
 	faults  []error
-	skipped []string // what Options.Skipped is to be told
+	others  int      // objects that were passed over
+	skipped []string // what Options.Skipped is to be told of them
 }
 
 func (p *parser) parse(text []byte) {
@@ -209,6 +220,7 @@ func (p *parser) object(item types.Document, doc *parsed, at []string) {
 	c := checker{Manifest: Manifest{Document: item, File: p.file, doc: doc, at: at}, known: p.known, unnamed: p.Unnamed}
 	c.Line = doc.LineOf(at)
 	if p.SkipOtherKinds && c.otherKind() {
+		p.others++
 		if p.Skipped != nil {
 			p.skipped = append(p.skipped, fmt.Sprintf("%s: %s passed over: it is no ConfigMap", c.Where(), c.title()))
 		}
