@@ -12,7 +12,7 @@ import (
 // What the server says is shown, not obeyed by the terminal.
 func TestAServersWarningsCantReachTheTerminal(t *testing.T) {
 	b := newBench(t)
-	b.answered = func(r *http.Response) { r.Header.Set("Warning", `299 - "old ` + "\u202e" + ` field"`) }
+	b.answered = func(r *http.Response) { r.Header.Set("Warning", `299 - "old `+"\u202e"+` field"`) }
 	b.must("create", "flags")
 	e := b.cmctl("get", "flags", "-o", "yaml")
 	if want := `warning: old \u202e field`; e.code != 0 || !strings.Contains(e.err, want) {

@@ -34,7 +34,7 @@ func (f *factory) editorCommand() ([]string, error) {
 		}
 	}
 	if _, err := exec.LookPath(words[0]); err != nil {
-		return nil, fmt.Errorf("the editor %q can't be run (from %s): %w; set CMCTL_EDITOR to one that can", words[0], source, errors.Unwrap(err))
+		return nil, fmt.Errorf("the editor %q can't be run (from %s): %s; set CMCTL_EDITOR to one that can", words[0], source, command.Unstarted(err))
 	}
 	return words, nil
 }

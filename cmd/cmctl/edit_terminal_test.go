@@ -384,6 +384,23 @@ func TestCtrlCInTheEditor(t *testing.T) {
 	wants(t, d.sh("cmctl get flags -o yaml"), "mode: red")
 }
 
+// Two signals end cmctl at once, but after the editor: what it shows last would hide
+// where the text is.
+func TestAForcedEndIsToldWhenTheEditorIsGone(t *testing.T) {
+	d := newDesk(t, map[string]string{"slow.sh": `
+trap 'sleep 0.1; echo SCREEN GIVEN BACK; exit' TERM
+kill -HUP $PPID; kill -TERM $PPID
+while :; do sleep 0.01; done`})
+	d.sh("cmctl create flags --from-literal=mode=green")
+	code, screen := d.run("sh ./slow.sh", nil, "edit", "flags")
+	if code != exitInterrupted {
+		t.Errorf("edit ended with %d", code)
+	}
+	if _, after, back := strings.Cut(screen, "SCREEN GIVEN BACK"); !back || !strings.Contains(after, "your text, if you changed it, is in ") {
+		t.Errorf("the screen shows\n%s", screen)
+	}
+}
+
 // An editor that people have: vi, if it is installed.
 func TestInVi(t *testing.T) {
 	if _, err := exec.LookPath(defaultEditor); err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"regexp"
@@ -96,7 +97,7 @@ func (o *execOptions) run(ctx context.Context) error {
 	// The program takes this one's place: signals, terminal and exit code are its
 	// own.
 	if err := syscall.Exec(path, o.command, environment(variables)); err != nil {
-		return &supervise.StartError{Program: path, Err: err}
+		return &supervise.StartError{Program: path, Err: &fs.PathError{Op: "exec", Path: path, Err: err}}
 	}
 	return nil
 }

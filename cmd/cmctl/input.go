@@ -150,7 +150,7 @@ func (c *connection) placeAll(manifests []manifest.Manifest) (placed []manifest.
 		key := m.Namespace() + "/" + m.Name()
 		if before, ok := first[key]; ok {
 			twice[key] = true
-			errs = append(errs, fmt.Errorf("%s: %q is given twice, here and at %s; nothing was written of it", m.Where(), m.Name(), before.Where()))
+			errs = append(errs, fmt.Errorf("%s: %q is given twice, here and at %s, and left out", m.Where(), m.Name(), before.Where()))
 			continue
 		}
 		first[key] = m
@@ -169,7 +169,7 @@ func (c *connection) place(m manifest.Manifest) error {
 		return nil
 	}
 	if c.explicit && own != c.namespace {
-		return fmt.Errorf("%s: %q is in namespace %q, but -n says %q; nothing was written of it", m.Where(), m.Name(), own, c.namespace)
+		return fmt.Errorf("%s: %q is in namespace %q, but -n says %q; it is left out", m.Where(), m.Name(), own, c.namespace)
 	}
 	return nil
 }

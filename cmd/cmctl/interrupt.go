@@ -139,9 +139,9 @@ func (i *interrupts) obey(signals <-chan os.Signal, cancel func()) {
 
 // endAtOnce ends the program: nobody wants to wait for a settled answer any longer.
 func (i *interrupts) endAtOnce() {
+	i.endAll() // first the editor, or what is said vanishes with its screen
 	if path := i.draft.Load(); path != nil {
 		fmt.Fprintf(os.Stderr, "interrupted; your text, if you changed it, is in %s\n", *path)
 	}
-	i.endAll()
 	os.Exit(exitInterrupted)
 }

@@ -20,6 +20,11 @@ func (e *unfitError) Error() string { return e.reason }
 // fits refuses a document, or a part of one, that is no ConfigMap's by the types of
 // its values. A server says that in the words of its programming language.
 func fits(d types.Document) error {
+	for _, own := range [...]struct{ field, value string }{{"kind", "ConfigMap"}, {"apiVersion", "v1"}} {
+		if v, ok := d[own.field].(string); ok && v != own.value {
+			return &unfitError{fmt.Sprintf("%s: %q stands where %q belongs: cmctl writes ConfigMaps of v1 only", own.field, v, own.value)}
+		}
+	}
 	if problems := d.Problems(false); len(problems) > 0 {
 		return &unfitError{problems[0].Message}
 	}

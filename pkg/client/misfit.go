@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"time"
+
+	"example.com/cmctl/pkg/types"
 )
 
 // MisfitError says that a part of a document is of another type than a ConfigMap
@@ -27,7 +29,7 @@ func (e *MisfitError) Error() string {
 func (e *MisfitError) Unwrap() error { return e.Err }
 
 // misfit words an error of the decoder for people who don't know Go.
-func misfit(err error) error {
+func misfit(d types.Document, err error) error {
 	var wrong *json.UnmarshalTypeError
 	var noTime *time.ParseError
 	switch {
@@ -35,9 +37,20 @@ func misfit(err error) error {
 		return &MisfitError{Field: strings.TrimPrefix(wrong.Field, "TypeMeta."), Err: err,
 			Cause: fmt.Sprintf("%s stands where %s belongs", foundName(wrong.Value), wantedName(wrong.Type))}
 	case errors.As(err, &noTime):
-		return &MisfitError{Cause: fmt.Sprintf("%q stands where a time such as 2006-01-02T15:04:05Z belongs", noTime.Value), Err: err}
+		return &MisfitError{Field: holder(d, noTime.Value), Cause: fmt.Sprintf("%q stands where a time such as 2006-01-02T15:04:05Z belongs", noTime.Value), Err: err}
 	}
 	return err
+}
+
+// holder is the field of metadata that holds such a value where a time belongs: the
+// decoder doesn't say. Empty if it is none of those that people see.
+func holder(d types.Document, value string) string {
+	for _, field := range []string{"creationTimestamp", "deletionTimestamp"} {
+		if text, _ := d.Value("metadata", field); text == value {
+			return "metadata." + field
+		}
+	}
+	return ""
 }
 
 // foundName is a JSON value's type, as the decoder calls it, for a person.

@@ -21,7 +21,9 @@ func TestAMisfitIsNamed(t *testing.T) {
 		`{"metadata":{"finalizers":{}}}`:                   "metadata.finalizers: a map stands where a list belongs",
 		`{"metadata":{"generation":"1"}}`:                  "metadata.generation: a string stands where a whole number belongs",
 		`{"metadata":{"ownerReferences":[{"uid":1}]}}`:     "metadata.ownerReferences.uid: a number stands where a string belongs",
-		`{"metadata":{"creationTimestamp":"then"}}`:        `"then" stands where a time such as 2006-01-02T15:04:05Z belongs`,
+		`{"metadata":{"creationTimestamp":"then"}}`:        `metadata.creationTimestamp: "then" stands where a time such as 2006-01-02T15:04:05Z belongs`,
+		`{"metadata":{"deletionTimestamp":"then"}}`:        `metadata.deletionTimestamp: "then" stands where a time such as 2006-01-02T15:04:05Z belongs`,
+		`{"metadata":{"managedFields":[{"time":"then"}]}}`: `"then" stands where a time such as 2006-01-02T15:04:05Z belongs`,
 		`{"metadata":{"deletionTimestamp":5}}`:             "metadata.deletionTimestamp: a number stands where a string belongs",
 		`{"metadata":{"deletionGracePeriodSeconds":"30"}}`: "metadata.deletionGracePeriodSeconds: a string stands where a whole number belongs",
 	} {

@@ -29,7 +29,7 @@ func throughJSON(d types.Document) (*types.ConfigMap, error) {
 	}
 	cm := &types.ConfigMap{}
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, cm); err != nil {
-		return nil, fmt.Errorf("configmaps %q is not a ConfigMap: %w", d.Name(), misfit(err))
+		return nil, fmt.Errorf("configmaps %q is not a ConfigMap: %w", d.Name(), misfit(d, err))
 	}
 	return cm, nil
 }

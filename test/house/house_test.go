@@ -62,7 +62,7 @@ func TestImportsRunOneWay(t *testing.T) {
 		"cmd/cmctl/internal/managed":    {"pkg/types"},
 		"cmd/cmctl/internal/blame":      {"cmd/cmctl/internal/managed", "pkg/types", "pkg/types/lines"},
 		"cmd/cmctl/internal/condition":  {"cmd/cmctl/internal/output", "pkg/client", "pkg/types"},
-		"cmd/cmctl/internal/supervise":  {},
+		"cmd/cmctl/internal/supervise":  {"cmd/cmctl/internal/command"},
 		"cmd/cmctl/internal/mirror":     {},
 		"cmd/cmctl/internal/draft":      {"pkg/types"},
 		"cmd/cmctl/internal/markers":    {"pkg/types/lines"},

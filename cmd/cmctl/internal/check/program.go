@@ -48,7 +48,7 @@ func (c *Checks) run(ctx context.Context, line, key, text string) (cause string)
 	case errors.As(err, &exit):
 		return fmt.Sprintf("the check %q failed and said nothing: %v", words[0], err)
 	case err != nil:
-		return fmt.Sprintf("the check %q can't be run: %v", words[0], err)
+		return fmt.Sprintf("the check %q can't be run: %s", words[0], command.Unstarted(err))
 	}
 	return ""
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // Running is told of each program before it starts, and given what ends it without
@@ -51,19 +52,31 @@ func endedError(ctx context.Context, cmd *exec.Cmd) error {
 	return &EndedError{Command: strings.Join(cmd.Args, " "), Err: ctx.Err()}
 }
 
+// rescue is how long a program that has the terminal may take to end after SIGTERM.
+const rescue = time.Second
+
 // RunInForeground runs a program that has the terminal, such as an editor, and
-// waits for its end. Who has to end at once asks it to end with SIGTERM: an editor
-// rescues then what was not saved.
+// waits for its end. Who has to end at once asks it to end with SIGTERM, and waits for
+// that, but not for long: an editor rescues then what was not saved, and gives the
+// screen back. One that doesn't end is killed, so that it isn't left on the terminal.
 func RunInForeground(cmd *exec.Cmd, running Running) error {
+	gone := make(chan struct{}) // closed when the program has ended
 	ended, err := running.start(cmd, func() {
-		if cmd.Process != nil {
-			_ = cmd.Process.Signal(syscall.SIGTERM) // it may just have ended
+		if cmd.Process == nil {
+			return
+		}
+		_ = cmd.Process.Signal(syscall.SIGTERM) // it may just have ended
+		select {
+		case <-gone:
+		case <-time.After(rescue):
+			_ = cmd.Process.Kill() // it may just have ended
 		}
 	})
 	defer ended()
 	if err != nil {
 		return err
 	}
+	defer close(gone)
 	return cmd.Wait()
 }
 

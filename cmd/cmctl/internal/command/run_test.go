@@ -150,9 +150,31 @@ func TestAForcedEndLetsAnEditorRescueItsText(t *testing.T) {
 		t.Errorf("its group is %d, %v", group, err)
 	}
 	(<-kill)()
+	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
+		t.Errorf("it was not waited for: %v", err)
+	}
 	expect(t, said, "rescued")
 	if err := <-ended; err != nil {
 		t.Errorf("it ended with %v", err)
 	}
 	over(t, said)
+}
+
+// One that does not mind is not left behind on the terminal.
+func TestAForcedEndLeavesNoEditorBehind(t *testing.T) {
+	cmd, said := program(t, `trap '' TERM; echo begun; while :; do sleep 0.01; done`)
+	kill, ended := make(chan func(), 1), make(chan error, 1)
+	go func() {
+		ended <- command.RunInForeground(cmd, func(end func()) func() {
+			kill <- end
+			return func() {}
+		})
+		cmd.Stdout.(*os.File).Close()
+	}()
+	expect(t, said, "begun")
+	(<-kill)()
+	var exit *exec.ExitError
+	if err := <-ended; !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		t.Errorf("it ended with %v", err)
+	}
 }

@@ -64,7 +64,7 @@ func (c Command) Run(ctx context.Context, in []byte) ([]byte, error) {
 		command.KillGroup(cmd)
 		return nil, fmt.Errorf("%s ended, but something that it started keeps its output open", name)
 	case err != nil:
-		return nil, fmt.Errorf("%s can't be run: %w", name, err)
+		return nil, fmt.Errorf("%s can't be run: %s", c.Argv[0], command.Unstarted(err))
 	}
 	return out.bytes, nil
 }

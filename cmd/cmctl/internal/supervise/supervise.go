@@ -17,6 +17,8 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"example.com/cmctl/cmd/cmctl/internal/command"
 )
 
 // Program is what to run.
@@ -35,17 +37,7 @@ type StartError struct {
 }
 
 func (e *StartError) Error() string {
-	cause := e.Err
-	for looked, ran := (*exec.Error)(nil), (*fs.PathError)(nil); ; { // which name the program again
-		switch {
-		case errors.As(cause, &looked):
-			cause = looked.Err
-		case errors.As(cause, &ran):
-			cause = ran.Err
-		default:
-			return fmt.Sprintf("the program %q can't be run: %v", e.Program, cause)
-		}
-	}
+	return fmt.Sprintf("the program %q can't be run: %s", e.Program, command.Unstarted(e.Err))
 }
 
 // Unwrap returns the cause.

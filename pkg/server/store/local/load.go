@@ -21,7 +21,9 @@ func (s *Store) load() (*view, error) {
 	if err = checkFormat(format); err == nil && format < formatVersion && !s.opts.readOnly {
 		// Its rows are those of this format. A release that knows the older one alone
 		// must not meet the rows that are written from here on.
-		err = s.db.Set(metaFormat, encodeU64(formatVersion), pebble.Sync)
+		if err = s.db.Set(metaFormat, encodeU64(formatVersion), pebble.Sync); err == nil {
+			s.log.Info("store: it has a newer format now, which earlier releases refuse", "was", format, "is", formatVersion)
+		}
 	}
 	if err != nil {
 		return nil, err
