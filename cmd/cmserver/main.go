@@ -25,6 +25,7 @@ const impatience = time.Second
 const ballast = 32 << 20
 
 func main() {
+	ownFilesOnly()
 	held := make([]byte, ballast)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

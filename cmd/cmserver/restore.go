@@ -31,9 +31,11 @@ func restoreCommand(out streams) *cobra.Command {
 		Short: "Make a data directory of a backup",
 		Long: "restore verifies a backup and makes a data directory of it, on which cmserver can be started.\n" +
 			"The directory must be missing or empty. Where the restore fails nothing is left there; where\n" +
-			"it is cut off, cmserver does not start on what is left, and restore begins anew.\n\n" +
+			"it is cut off, or the disk is full, cmserver does not start on what is left, and restore\n" +
+			"begins anew.\n\n" +
 			"Objects come back with the resourceVersions that they had. New ones begin far beyond what can\n" +
-			"have been handed out since the backup: 2^20 further, and as many again for each second since.\n" +
+			"have been handed out since the backup: 2^20 further, as many again for each second since, and\n" +
+			"a random distance, so that two restores of one backup don't share versions either.\n" +
 			"A client that remembers a version from after the backup meets a conflict, or is told to list\n" +
 			"anew. Deleted objects are not kept. '-' reads from standard input.",
 		Example: "  cmserver restore cmserver-2026-11-30.backup --data-dir /var/lib/cmserver\n" +

@@ -360,7 +360,7 @@ const ReasonInsufficientStorage metav1.StatusReason = "InsufficientStorage"
 // code is one that clients take for final.
 func StoreFull() *StatusError {
 	return failure(http.StatusInsufficientStorage, ReasonInsufficientStorage,
-		"the server's disk is full; nothing was stored; free space or delete objects, writes go on by themselves once there is room", generic())
+		"the server's disk is full; nothing was stored; free space on it, and writes go on by themselves; deleted objects give theirs back after --deleted-retention", generic())
 }
 
 // StoreStalled refuses a write while the disk hangs. Nothing was stored.

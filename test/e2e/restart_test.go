@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
 	"testing"
@@ -180,5 +181,25 @@ func (e *ear) hears(want string) {
 		}
 	case <-time.After(30 * time.Second):
 		e.t.Errorf("%s: nothing came, want %q", e.url, want)
+	}
+}
+
+// Nobody else on the machine can read the data, also in a directory that somebody
+// made with wider permissions.
+func TestTheFilesAreTheServersAlone(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s := startServer(t, dir)
+	mustCmctl(t, s.url, "create", "flags", "--from-literal=mode=blue")
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) == 0 {
+		t.Fatalf("%v, %v", entries, err)
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err != nil || info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has mode %v, %v", e.Name(), info.Mode(), err)
+		}
 	}
 }

@@ -54,7 +54,7 @@ func rawPebble(b *testing.B, writers, n int) time.Duration {
 	s := &Store{opts: Options{}.withDefaults(), failed: make(chan struct{})}
 	s.log = s.opts.Logger
 	s.fs = newFreezingFS(s.opts.FS, nil, s.fail)
-	db, err := pebble.Open(b.TempDir(), s.pebbleOptions(nil))
+	db, err := pebble.Open(b.TempDir(), s.pebbleOptions(nil, false))
 	ok(b, err)
 	defer db.Close()
 	value := bytes.Repeat([]byte("v"), 1024)

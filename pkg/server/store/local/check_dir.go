@@ -86,13 +86,13 @@ func (c *dirCheck) add(f Finding) {
 }
 
 func (c *dirCheck) run() error {
-	if err := c.s.openPebble(); err != nil {
+	if err := c.s.openPebble(true); err != nil {
 		if err := c.found(err); err != nil {
 			return err
 		}
 		return c.files(nil)
 	}
-	for _, step := range []func() error{c.format, c.tables, c.records, c.revisions, c.whole} {
+	for _, step := range []func() error{c.format, c.tables, c.records, c.revisions, c.mark, c.whole} {
 		if err := errors.Join(step(), c.ctx.Err()); err != nil {
 			return err
 		}
@@ -159,7 +159,7 @@ func (c *dirCheck) file(name string) (err error) {
 	if readable, err = sstable.NewSimpleReadable(f); err != nil {
 		return errors.Join(err, f.Close())
 	}
-	o := c.s.pebbleOptions(nil)
+	o := c.s.pebbleOptions(nil, true)
 	o.EnsureDefaults()
 	r, err := sstable.NewReader(c.ctx, readable, o.MakeReaderOptions())
 	if err != nil {
@@ -210,6 +210,16 @@ func (c *dirCheck) revisions() error {
 		}
 		return err
 	})
+}
+
+// mark looks whether the file is whole that tells of a log which lost its end.
+func (c *dirCheck) mark() error {
+	_, err := readMark(c.s.opts.FS, c.s.opts.FS.PathJoin(c.s.opts.Dir, markFile))
+	if errors.Is(err, errMark) {
+		c.add(Finding{File: markFile, What: err.Error()})
+		return nil
+	}
+	return err
 }
 
 // rows hands the rows of a kind to f, whose damage it notes. Where rows can't be

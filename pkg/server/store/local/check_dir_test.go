@@ -117,6 +117,14 @@ func TestCheckNamesWhatIsDamaged(t *testing.T) {
 			files: flipByte("*.log", 100),
 			says:  []string{"invalid chunk"},
 		},
+		"the mark of what was acknowledged": {
+			files: flipByte(markFile, 3),
+			says:  []string{"file acknowledged: it is damaged"},
+		},
+		"half a mark": {
+			files: func(dir string) error { return os.Truncate(filepath.Join(dir, markFile), 6) },
+			says:  []string{"file acknowledged: it is damaged"},
+		},
 		"the list of files": {
 			files: flipByte("MANIFEST-*", 20),
 			says:  []string{"MANIFEST"},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"sort"
 	"strings"
@@ -54,11 +55,23 @@ var damages = []damage{
 	{"removed", func(*rand.Rand, []byte) []byte { return nil }},
 }
 
-// stopped is the directory of a store that was killed, or stopped in order, with
-// tables, logs and a compaction behind it, and what it acknowledged.
-func stopped(t *testing.T, killed bool) (*vfs.MemFS, *ledger) {
-	disk, l := vfs.NewCrashableMem(), newLedger()
-	work(t, crashOptions(disk), l, rand.New(rand.NewPCG(7, 7)))
+// shapes are what a directory may look like when its store is gone.
+var shapes = map[string]func(t *testing.T, disk *vfs.MemFS, l *ledger) *Store{
+	"with tables, logs and a compaction behind it": func(t *testing.T, disk *vfs.MemFS, l *ledger) *Store {
+		work(t, crashOptions(disk), l, rand.New(rand.NewPCG(7, 7)))
+		return later(t, disk, l)
+	},
+	"never restarted": later,
+	"restarted, and not written to": func(t *testing.T, disk *vfs.MemFS, l *ledger) *Store {
+		ok(t, later(t, disk, l).Close())
+		s, err := Open(crashOptions(disk))
+		ok(t, err)
+		return s
+	},
+}
+
+// later opens a store and writes a little, all of which stays in the log.
+func later(t *testing.T, disk *vfs.MemFS, l *ledger) *Store {
 	s, err := Open(crashOptions(disk))
 	ok(t, err)
 	for n := range 10 {
@@ -67,11 +80,31 @@ func stopped(t *testing.T, killed bool) (*vfs.MemFS, *ledger) {
 		ok(t, err)
 		ok(t, l.add(rec))
 	}
+	return s
+}
+
+// stopped is the directory of a store that was killed, or stopped in order, and what
+// it acknowledged.
+func stopped(t *testing.T, make func(*testing.T, *vfs.MemFS, *ledger) *Store, killed bool) (*vfs.MemFS, *ledger) {
+	disk, l := vfs.NewCrashableMem(), newLedger()
+	s := make(t, disk, l)
 	if killed {
 		disk = disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))})
 	}
 	ok(t, s.Close())
 	return disk, l
+}
+
+// bytesOf are all files of a store.
+func bytesOf(t *testing.T, fs vfs.FS) map[string]string {
+	t.Helper()
+	names, err := fs.List("store")
+	ok(t, err)
+	all := map[string]string{}
+	for _, name := range names {
+		all[name] = string(readAll(t, fs, "store/"+name))
+	}
+	return all
 }
 
 func readAll(t *testing.T, fs vfs.FS, path string) []byte {
@@ -97,36 +130,45 @@ func rewrite(t *testing.T, fs vfs.FS, path string, data []byte) {
 
 // Whatever happens to whichever file: everything acknowledged is there, or it is said
 // that data is damaged, by the start or by the read that would need it. Nothing else
-// is ever served in its place.
+// is ever served in its place. A start that is refused leaves all as it is, for who
+// mends it.
 func TestDamageIsFoundOrHarmless(t *testing.T) {
+	for shape, make := range shapes {
+		for _, killed := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, killed %t", shape, killed), func(t *testing.T) {
+				disk, acknowledged := stopped(t, make, killed)
+				damageEach(t, disk, acknowledged)
+			})
+		}
+	}
+}
+
+// damageEach does everything to each of the files.
+func damageEach(t *testing.T, disk *vfs.MemFS, acknowledged *ledger) {
 	r := crashRand(t)
-	found, harmless, late := 0, 0, 0
-	for _, killed := range []bool{true, false} {
-		disk, acknowledged := stopped(t, killed)
-		names, err := disk.List("store")
-		ok(t, err)
-		sort.Strings(names)
-		for _, name := range names {
-			for _, d := range damages {
-				for range 4 * crashRounds() {
-					clone := disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))})
-					path := "store/" + name
-					rewrite(t, clone, path, d.do(r, readAll(t, clone, path)))
-					switch told, err := judge(clone, acknowledged); {
-					case err != nil:
-						t.Errorf("killed %t, %s: %s: %v", killed, name, d.name, err)
-					case told == atStart:
-						found++
-					case told == atRead:
-						late++
-					default:
-						harmless++
-					}
+	names, err := disk.List("store")
+	ok(t, err)
+	sort.Strings(names)
+	seen := map[verdict]int{}
+	for _, name := range names {
+		for _, d := range damages {
+			for range 4 * crashRounds() {
+				clone := disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))})
+				path := "store/" + name
+				rewrite(t, clone, path, d.do(r, readAll(t, clone, path)))
+				before := bytesOf(t, clone)
+				told, err := judge(clone, acknowledged)
+				if err != nil {
+					t.Errorf("%s: %s: %v", name, d.name, err)
 				}
+				if told == atStart && !maps.Equal(before, bytesOf(t, clone)) {
+					t.Errorf("%s: %s: the refused start changed the directory", name, d.name)
+				}
+				seen[told]++
 			}
 		}
 	}
-	t.Logf("%d damages: the start was refused for %d, a read for %d, %d lost nothing", found+late+harmless, found, late, harmless)
+	t.Logf("the start was refused for %d damages, a read for %d, %d lost nothing", seen[atStart], seen[atRead], seen[nothingLost])
 }
 
 type verdict int

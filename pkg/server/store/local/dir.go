@@ -48,6 +48,9 @@ func lockDir(fsys vfs.FS, dir string) (string, *pebble.Lock, error) {
 	return "", nil, fmt.Errorf("open store %s: can't write to the directory: %w", dir, err)
 }
 
+// isManifestMarker says whether this is the file that says where the database begins.
+func isManifestMarker(name string) bool { return strings.HasPrefix(name, "marker.manifest.") }
+
 // checkMarker keeps Pebble from a directory that has data but lost the file which says
 // where it begins: Pebble would begin anew there, and remove what it does not know.
 func checkMarker(fsys vfs.FS, dir string) error {
@@ -58,7 +61,7 @@ func checkMarker(fsys vfs.FS, dir string) error {
 	data := ""
 	for _, name := range names {
 		switch {
-		case strings.HasPrefix(name, "marker.manifest."):
+		case isManifestMarker(name):
 			return nil
 		case name == markFile, strings.HasSuffix(name, ".sst"), strings.HasSuffix(name, ".blob"):
 			data = name

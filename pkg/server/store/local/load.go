@@ -9,23 +9,19 @@ import (
 	"example.com/cmctl/pkg/server/store"
 )
 
-// load reads what a start needs, or writes what a new store begins with.
+// errEmpty comes from a database in which nothing is yet.
+var errEmpty = errors.New("the directory holds a database without a store in it")
+
+// load reads what a start needs, and changes nothing.
 func (s *Store) load() (*view, error) {
 	format, err := s.readMeta(s.db, metaFormat)
-	if errors.Is(err, pebble.ErrNotFound) && !s.opts.readOnly {
-		return s.create()
-	}
-	if err != nil {
+	switch {
+	case errors.Is(err, pebble.ErrNotFound):
+		return nil, s.missing()
+	case err != nil:
 		return nil, fmt.Errorf("read the format: %w", err)
 	}
-	if err = checkFormat(format); err == nil && format < formatVersion && !s.opts.readOnly {
-		// Its rows are those of this format. A release that knows the older one alone
-		// must not meet the rows that are written from here on.
-		if err = s.db.Set(metaFormat, encodeU64(formatVersion), pebble.Sync); err == nil {
-			s.log.Info("store: it has a newer format now, which earlier releases refuse", "was", format, "is", formatVersion)
-		}
-	}
-	if err != nil {
+	if err := checkFormat(format); err != nil {
 		return nil, err
 	}
 	current, err := s.readMeta(s.db, metaCurrent)
@@ -46,7 +42,7 @@ func (s *Store) load() (*view, error) {
 	if v.tree, err = s.loadTree(v); err != nil {
 		return nil, err
 	}
-	return v, checkMark(s.opts.FS, s.opts.Dir, v.current)
+	return v, s.checkMark(v.current)
 }
 
 // checkRevisions demands the list of each revision that is not given up. A manifest
@@ -81,24 +77,47 @@ func checkFormat(format uint64) error {
 		store.ErrNewerFormat, format, formatVersion)
 }
 
-// create marks an empty database as a store. The revisions before the first are
-// given up from the start: nobody can resume from a version of an earlier life.
-func (s *Store) create() (*view, error) {
+// missing tells why a database has no format: the mark outlives whatever else is lost.
+func (s *Store) missing() error {
+	if _, err := s.opts.FS.Stat(s.opts.FS.PathJoin(s.opts.Dir, markFile)); err == nil {
+		return fmt.Errorf("%w: nothing of the store is found any more, though its file %s is there", store.ErrDamaged, markFile)
+	}
 	it, err := s.db.NewIter(nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	empty := !it.First()
 	if err := errors.Join(it.Error(), it.Close()); err != nil {
-		return nil, err
+		return err
 	}
 	if !empty {
-		return nil, errForeign
+		return errForeign
 	}
+	return errEmpty
+}
+
+// raiseFormat makes a store of an older format one of this. Its rows are read as they
+// are, but a release that knows the older one alone must not meet those that are
+// written from here on.
+func (s *Store) raiseFormat() error {
+	format, err := s.readMeta(s.db, metaFormat)
+	if err != nil || format == formatVersion {
+		return err
+	}
+	if err := s.db.Set(metaFormat, encodeU64(formatVersion), pebble.Sync); err != nil {
+		return err
+	}
+	s.log.Info("store: it has a newer format now, which earlier releases refuse", "was", format, "is", formatVersion)
+	return nil
+}
+
+// create marks an empty database as a store. The revisions before the first are
+// given up from the start: nobody can resume from a version of an earlier life.
+func (s *Store) create() (*view, error) {
 	before := s.opts.InitialVersion - 1
 	b := s.db.NewBatch()
 	defer b.Close()
-	err = errors.Join(
+	err := errors.Join(
 		b.Set(metaFormat, encodeU64(formatVersion), nil),
 		b.Set(metaCurrent, encodeU64(uint64(before)), nil),
 		b.Set(metaCompacted, encodeU64(uint64(before)), nil),

@@ -29,10 +29,18 @@ type mark struct {
 	buf  [markSize]byte // the committer's alone
 }
 
-// checkMark compares the mark with the revision that was found on disk.
-func checkMark(fsys vfs.FS, dir string, current store.Revision) error {
-	acknowledged, err := readMark(fsys, fsys.PathJoin(dir, markFile))
-	if err == nil && acknowledged > current {
+// errMark comes from a mark that is itself damaged. A power failure may leave it so.
+var errMark = errors.New("it is damaged, so that an end of the log that is damaged too would not be noticed; the next start writes it anew")
+
+// checkMark compares the mark with the revision that was found on disk. A damaged one
+// keeps nobody from starting.
+func (s *Store) checkMark(current store.Revision) error {
+	acknowledged, err := readMark(s.opts.FS, s.opts.FS.PathJoin(s.opts.Dir, markFile))
+	switch {
+	case errors.Is(err, errMark):
+		s.log.Warn("store: the file that tells what was acknowledged can't be used", "file", markFile, "error", err)
+		return nil
+	case err == nil && acknowledged > current:
 		err = fmt.Errorf("%w: version %d was acknowledged, but the newest that is found is %d: the end of the log is damaged, or files of another time were put here",
 			store.ErrDamaged, acknowledged, current)
 	}
@@ -49,8 +57,7 @@ func openMark(fsys vfs.FS, dir string, current store.Revision) (*mark, error) {
 	return m, errors.Join(m.write(current), m.file.Sync(), syncDir(fsys, dir))
 }
 
-// readMark is 0 if there is no mark. One that is itself damaged tells nothing; what
-// it could say is then found elsewhere or not at all.
+// readMark is 0 if there is no mark, as in a directory of an earlier release.
 func readMark(fsys vfs.FS, path string) (store.Revision, error) {
 	file, err := fsys.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -60,12 +67,12 @@ func readMark(fsys vfs.FS, path string) (store.Revision, error) {
 		return 0, err
 	}
 	buf := make([]byte, markSize)
-	_, err = file.ReadAt(buf, 0)
+	n, err := file.ReadAt(buf, 0)
 	if err = errors.Join(ignoreEOF(err), file.Close()); err != nil {
 		return 0, err
 	}
-	if crc32.Checksum(buf[:8], castagnoli) != binary.BigEndian.Uint32(buf[8:]) {
-		return 0, nil
+	if n < markSize || crc32.Checksum(buf[:8], castagnoli) != binary.BigEndian.Uint32(buf[8:]) {
+		return 0, errMark
 	}
 	return store.Revision(binary.BigEndian.Uint64(buf)), nil
 }

@@ -25,11 +25,11 @@ const (
 
 // pebbleOptions are for small records under random keys, many writes and few
 // reads, since readers of the present are served from the index.
-func (s *Store) pebbleOptions(lock *pebble.Lock) *pebble.Options {
+func (s *Store) pebbleOptions(lock *pebble.Lock, readOnly bool) *pebble.Options {
 	o := &pebble.Options{
 		FS:                          s.fs,
 		Lock:                        lock,
-		ReadOnly:                    s.opts.readOnly,
+		ReadOnly:                    readOnly,
 		FormatMajorVersion:          pebbleFormat,
 		CacheSize:                   s.opts.CacheBytes,
 		MemTableSize:                s.opts.memTableSize,

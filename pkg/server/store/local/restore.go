@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -19,6 +20,11 @@ import (
 // server writes as much in a second, so that nothing which was handed out after
 // the backup is handed out again, however many restores of it there are.
 const LeastAdvance = 1 << 20
+
+// spread is the range of a random part of that. Restores of one backup in the same
+// second, or one with --advance and one without, would else hand out the same
+// revisions for different contents; so they do with a chance of writes to 2^40.
+const spread = 1 << 40
 
 // maxRestored keeps a restored counter where it can still go on for ever.
 const maxRestored = 1 << 62
@@ -39,7 +45,8 @@ type RestoreOptions struct {
 	// Logger gets what the store has to say; nil discards it.
 	Logger *slog.Logger
 
-	batchBytes int // after so many a batch is written
+	batchBytes int                   // after so many a batch is written
+	random     func() store.Revision // below spread
 }
 
 // Restore makes a store of the backup, and returns the revision at which it
@@ -93,7 +100,10 @@ func (b *BackupReader) counter(o RestoreOptions) (store.Revision, error) {
 	if o.Advance > maxRestored || o.Above > maxRestored || b.Info.Revision > maxRestored || b.Info.Revision+advance > maxRestored {
 		return 0, fmt.Errorf("the versions would go beyond %d", int64(maxRestored))
 	}
-	return max(b.Info.Revision+advance, o.Above), nil
+	if o.random == nil {
+		o.random = func() store.Revision { return rand.N[store.Revision](spread) }
+	}
+	return max(b.Info.Revision+advance, o.Above) + o.random(), nil
 }
 
 // fill writes the backup into a new store. It goes through the committer, which

@@ -107,7 +107,9 @@ func TestFromWhereTheCounterGoesOn(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := &BackupReader{Info: BackupInfo{Made: made, Revision: 100}}
-			got, err := b.counter(RestoreOptions{Now: made.Add(c.age), Advance: c.advance, Above: c.above})
+			got, err := b.counter(RestoreOptions{
+				Now: made.Add(c.age), Advance: c.advance, Above: c.above, random: func() store.Revision { return 0 },
+			})
 			if (err != nil) != (c.want == 0) || err == nil && got != 100+c.want {
 				t.Errorf("got %d, %v; want %d", got, err, 100+c.want)
 			}
@@ -115,20 +117,26 @@ func TestFromWhereTheCounterGoesOn(t *testing.T) {
 	}
 }
 
-// The second restore of a backup hands out none of what the store of the first did.
+// The second restore of a backup hands out none of what the store of the first did,
+// be it in the same second or after one that went further.
 func TestRestoringABackupTwice(t *testing.T) {
 	s := open(t, Options{InMemory: true})
 	put(t, s, "a", "1")
-	b, later := backupOf(t, s), time.Now()
-	var last store.Revision
-	for range 3 {
-		later = later.Add(time.Second)
-		current, err := begun(t, b).Restore(t.Context(), RestoreOptions{Dir: "store", FS: vfs.NewMem(), Now: later})
-		ok(t, err)
-		if current < last+LeastAdvance {
-			t.Errorf("goes on at %d, the one before a second ago at %d", current, last)
+	b, now := backupOf(t, s), time.Now().Add(time.Minute)
+	var begins []store.Revision
+	for _, o := range []RestoreOptions{{}, {}, {Advance: 100 * LeastAdvance}, {Now: now.Add(40 * time.Second)}} {
+		o.Dir, o.FS = "store", vfs.NewMem()
+		if o.Now.IsZero() {
+			o.Now = now
 		}
-		last = current
+		current, err := begun(t, b).Restore(t.Context(), o)
+		ok(t, err)
+		for _, other := range begins {
+			if distance := max(current-other, other-current); distance < 1000 { // one in 500 million
+				t.Errorf("two restores begin at %d and %d", other, current)
+			}
+		}
+		begins = append(begins, current)
 	}
 }
 

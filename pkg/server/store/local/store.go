@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -206,13 +207,7 @@ func lockStore(o Options) (*Store, error) {
 }
 
 func (s *Store) open() error {
-	if err := s.openPebble(); err != nil {
-		return err
-	}
-	v, err := s.load()
-	if err == nil && !s.opts.readOnly {
-		s.mark, err = openMark(s.opts.FS, s.opts.Dir, v.current)
-	}
+	v, err := s.openExamined()
 	if err != nil {
 		return damaged(err)
 	}
@@ -221,12 +216,56 @@ func (s *Store) open() error {
 	return s.fs.arm()
 }
 
-func (s *Store) openPebble() error {
+// openExamined opens the database to write only when all that is in it was found
+// sound.
+func (s *Store) openExamined() (*view, error) {
+	if s.opts.readOnly {
+		if err := s.openPebble(true); err != nil {
+			return nil, err
+		}
+		return s.load()
+	}
+	v, err := s.examine()
+	if err == nil {
+		err = s.openPebble(false)
+	}
+	if err == nil && v == nil {
+		v, err = s.create()
+	} else if err == nil {
+		err = s.raiseFormat()
+	}
+	if err == nil {
+		s.mark, err = openMark(s.opts.FS, s.opts.Dir, v.current)
+	}
+	return v, err
+}
+
+// examine reads the store and changes nothing. The view is nil if there is none yet.
+// Pebble that may write puts the log into tables and removes the files that it takes
+// for obsolete as soon as it opens: what a refused start must leave as it is.
+func (s *Store) examine() (*view, error) {
+	names, err := s.opts.FS.List(s.opts.Dir)
+	if err != nil || s.opts.restoring || !slices.ContainsFunc(names, isManifestMarker) {
+		return nil, err
+	}
+	if err := s.openPebble(true); err != nil {
+		return nil, err
+	}
+	v, err := s.load()
+	if errors.Is(err, errEmpty) {
+		v, err = nil, nil
+	}
+	db := s.db
+	s.db = nil
+	return v, errors.Join(err, db.Close())
+}
+
+func (s *Store) openPebble(readOnly bool) error {
 	err := s.admit()
 	if err == nil {
 		err = checkMarker(s.opts.FS, s.opts.Dir)
 	}
-	if err == nil && !s.opts.readOnly {
+	if err == nil && !readOnly {
 		err = s.room.checkStart()
 	}
 	if err != nil {
@@ -235,7 +274,7 @@ func (s *Store) openPebble() error {
 	if s.place, err = placeOf(s.opts.FS, s.opts.Dir); err != nil {
 		return err
 	}
-	if s.db, err = pebbleOpen(s.opts.Dir, s.pebbleOptions(s.lock)); err != nil {
+	if s.db, err = pebbleOpen(s.opts.Dir, s.pebbleOptions(s.lock, readOnly)); err != nil {
 		return damaged(err)
 	}
 	return nil
