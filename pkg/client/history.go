@@ -99,5 +99,13 @@ func noHistory(cause error) error { return &noHistoryError{cause: cause} }
 // unwrap to that answer: its NotFound is not about the object.
 type noHistoryError struct{ cause error }
 
-func (e *noHistoryError) Error() string        { return ErrNoHistory.Error() + ": " + e.cause.Error() }
+func (e *noHistoryError) Error() string {
+	cause := e.cause.Error()
+	// Its advice is for those who meet the wrong server.
+	if u := (*UnexpectedError)(nil); errors.As(e.cause, &u) {
+		cause = fmt.Sprintf("%s answers %d %s to a request for %s", u.server, u.Code, http.StatusText(u.Code), u.object)
+	}
+	return ErrNoHistory.Error() + ": " + cause
+}
+
 func (e *noHistoryError) Is(target error) bool { return target == ErrNoHistory }
