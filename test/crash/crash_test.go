@@ -37,8 +37,8 @@ func more(t *testing.T, round, rounds int, took time.Duration) bool {
 
 // world is a server that can be stopped at once, and what it keeps its data on.
 type world interface {
-	// start returns when the server takes requests.
-	start(t *testing.T) (url string)
+	// start returns when the server takes requests, or says why it won't.
+	start(t *testing.T) (url string, err error)
 	// helpers start what else writes, and return what waits for its end.
 	helpers(ctx context.Context, t *testing.T, l *ledger, url string, round int) (wait func())
 	// crash stops the server. What is acknowledged before l.cutHere or, without it,
@@ -52,7 +52,10 @@ type world interface {
 func run(t *testing.T, w world, rounds int) (problems []string) {
 	r := rand.New(rand.NewPCG(seed(t), 0))
 	l, crashes := newLedger(), 0
-	url := w.start(t) // builds the programs too, which is none of the crashes' time
+	url, err := w.start(t) // builds the programs too, which is none of the crashes' time
+	if err != nil {
+		t.Fatal(err)
+	}
 	began := time.Now()
 	for round := 0; len(problems) == 0 && more(t, round, rounds, time.Since(began)); round++ {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -72,7 +75,9 @@ func run(t *testing.T, w world, rounds int) (problems []string) {
 		w.away(t)
 		crashes++
 		open := len(l.open)
-		url = w.start(t)
+		if url, err = w.start(t); err != nil {
+			return append(problems, err.Error())
+		}
 		f, err := look(t.Context(), l, url)
 		if err != nil {
 			return append(problems, err.Error())

@@ -107,12 +107,12 @@ type killed struct {
 	p   *process
 }
 
-func (w *killed) start(t *testing.T) string {
+func (w *killed) start(t *testing.T) (string, error) {
 	w.p = serve(t, w.dir)
 	if w.p.url == "" {
-		t.Fatalf("cmserver did not start:\n%s", w.p.log.String())
+		return "", fmt.Errorf("cmserver did not start:\n%s", w.p.log.String())
 	}
-	return w.p.url
+	return w.p.url, nil
 }
 
 func (w *killed) crash(*testing.T, *ledger, *rand.Rand) { w.p.kill() }
