@@ -121,6 +121,18 @@ func TestCheckNamesWhatIsDamaged(t *testing.T) {
 			files: flipByte(markFile, 3),
 			says:  []string{"file acknowledged: it is damaged"},
 		},
+		"all but the mark": {
+			files: func(dir string) error {
+				names, err := filepath.Glob(filepath.Join(dir, "*"))
+				for _, name := range names {
+					if base := filepath.Base(name); base != markFile && base != lockFile {
+						err = errors.Join(err, os.Remove(name))
+					}
+				}
+				return err
+			},
+			says: []string{"there is acknowledged, but no marker.manifest file"},
+		},
 		"half a mark": {
 			files: func(dir string) error { return os.Truncate(filepath.Join(dir, markFile), 6) },
 			says:  []string{"file acknowledged: it is damaged"},

@@ -45,6 +45,6 @@ func lockToRead(o Options) (*Store, error) {
 // ofStore says whether a file of this name makes a directory a store's, sound or
 // not.
 func ofStore(name string) bool {
-	return name == restoreFile || strings.HasPrefix(name, "MANIFEST-") || strings.HasPrefix(name, "marker.") ||
+	return name == restoreFile || name == markFile || strings.HasPrefix(name, "MANIFEST-") || strings.HasPrefix(name, "marker.") ||
 		strings.HasSuffix(name, ".sst") || strings.HasSuffix(name, ".log")
 }
