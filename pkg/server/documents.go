@@ -17,14 +17,14 @@ func (s *Server) serveDiscovery(mux *http.ServeMux) {
 	document := func(v any) http.Handler {
 		return s.serve(nil, verbs{http.MethodGet: func(*request) (answer, error) { return documentAnswer(v) }})
 	}
-	mux.Handle("/api", discovery.Aggregated(document(discovery.APIVersions())))
-	mux.Handle("/apis", discovery.Aggregated(document(discovery.APIGroups())))
-	mux.Handle("/api/v1", document(discovery.APIResources()))
-	mux.Handle("/version", document(s.options.Version))
-	mux.Handle("/api/v1/namespaces/{namespace}/events", s.serve(nil, verbs{http.MethodGet: s.noEvents}))
+	s.handle(mux, "/api", route{}, discovery.Aggregated(document(discovery.APIVersions())))
+	s.handle(mux, "/apis", route{}, discovery.Aggregated(document(discovery.APIGroups())))
+	s.handle(mux, "/api/v1", route{}, document(discovery.APIResources()))
+	s.handle(mux, "/version", route{}, document(s.options.Version))
+	s.handle(mux, "/api/v1/namespaces/{namespace}/events", route{resource: "events"}, s.serve(nil, verbs{http.MethodGet: s.noEvents}))
 	schemas := openapi.Handler(s.refuse)
 	for _, path := range openapi.Paths {
-		mux.Handle(path, schemas)
+		s.handle(mux, path, route{}, schemas)
 	}
 }
 

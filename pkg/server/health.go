@@ -28,9 +28,9 @@ func (s *Server) serveHealth(mux *http.ServeMux) {
 		"readyz":  {ping, writes},
 		"healthz": {ping, writes},
 	} {
-		mux.Handle("/"+probe, s.health(probe, checks))
+		s.handle(mux, "/"+probe, route{}, s.health(probe, checks))
 		for _, c := range checks {
-			mux.Handle("/"+probe+"/"+c.name, s.health(c.name, []check{c}))
+			s.handle(mux, "/"+probe+"/"+c.name, route{}, s.health(c.name, []check{c}))
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"example.com/cmctl/pkg/server/inject"
 	"example.com/cmctl/pkg/types"
@@ -26,6 +27,9 @@ type requestInfo struct {
 	code    int
 	version string
 	stream  stream // what is still to run, after its head was sent
+	// attributes are what the request is about. Until its path has found its route
+	// they are empty, and until authenticate has let it through they have no user.
+	attributes authorizer.AttributesRecord
 }
 
 type infoKey struct{}
@@ -121,6 +125,9 @@ func (s *Server) logAccess(r *http.Request, info *requestInfo, took time.Duratio
 	}
 	if info.version != "" {
 		attrs = append(attrs, slog.String("resourceVersion", info.version))
+	}
+	if user := info.userName(); user != "" {
+		attrs = append(attrs, slog.String("user", user))
 	}
 	if len(injected) > 0 {
 		attrs = append(attrs, slog.String("injected", strings.Join(injected, ",")))

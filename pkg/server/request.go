@@ -305,6 +305,7 @@ func (s *Server) meta(r *request, verb, manager string) (store.Meta, error) {
 	return store.Meta{
 		Verb:    verb,
 		Manager: manager,
+		User:    r.info.userName(),
 		Time:    s.now(),
 		WriteID: id,
 	}, nil

@@ -19,6 +19,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/version"
 
+	"example.com/cmctl/pkg/server/authn"
+	"example.com/cmctl/pkg/server/authz"
 	"example.com/cmctl/pkg/server/fieldmanager"
 	"example.com/cmctl/pkg/server/inject"
 	"example.com/cmctl/pkg/server/render"
@@ -81,6 +83,11 @@ type Options struct {
 	// StrictNamespaces refuses to create objects in a namespace that was not
 	// created before. Otherwise the first object makes its namespace.
 	StrictNamespaces bool
+	// Authenticator finds out who sends a request; nil: nobody is asked, and
+	// histories name no user.
+	Authenticator authn.Authenticator
+	// Authorizer decides what they may do; nil: everything.
+	Authorizer authz.Authorizer
 	// Inject makes the server misbehave on purpose, for the tests of clients; the
 	// zero Spec leaves it alone.
 	Inject inject.Spec
@@ -150,7 +157,7 @@ func New(o Options) *Server {
 		render:  render.New(renderCacheBytes, o.Clock),
 		faults:  inject.New(o.Inject),
 	}
-	s.handler = s.recoverPanics(s.identify(s.goOn(s.bound(s.misbehave(s.limit(s.checkPath(s.routes())))))))
+	s.handler = s.recoverPanics(s.identify(s.goOn(s.bound(s.misbehave(s.checkPath(s.routes()))))))
 	return s
 }
 
@@ -193,7 +200,7 @@ func (s *Server) routes() http.Handler {
 	s.serveDiscovery(mux)
 	s.serveHealth(mux)
 
-	mux.Handle("/", s.serve(nil, nil))
+	s.handle(mux, "/", route{}, s.serve(nil, nil))
 	return mux
 }
 
@@ -202,39 +209,43 @@ func (s *Server) serveConfigMaps(mux *http.ServeMux) {
 		collection = "/api/v1/namespaces/{namespace}/configmaps"
 		object     = collection + "/{name}"
 	)
-	mux.Handle(collection, s.serve(types.ConfigMaps, verbs{
+	s.handle(mux, collection, routeTo(types.ConfigMaps), s.serve(types.ConfigMaps, verbs{
 		http.MethodGet:    s.list,
 		http.MethodPost:   s.create,
 		http.MethodDelete: s.deleteCollection,
 	}))
-	mux.Handle(object, s.serve(types.ConfigMaps, verbs{
+	s.handle(mux, object, routeTo(types.ConfigMaps), s.serve(types.ConfigMaps, verbs{
 		http.MethodGet:    s.read,
 		http.MethodPut:    s.replace,
 		http.MethodPatch:  s.patch,
 		http.MethodDelete: s.delete,
 	}))
-	mux.Handle(object+historyPath, s.serve(types.ConfigMaps, verbs{http.MethodGet: s.history}))
-	mux.Handle("/api/v1/configmaps", s.serve(types.ConfigMaps, verbs{http.MethodGet: s.list}))
+	history := routeTo(types.ConfigMaps)
+	history.subresource = "history"
+	s.handle(mux, object+historyPath, history, s.serve(types.ConfigMaps, verbs{http.MethodGet: s.history}))
+	s.handle(mux, "/api/v1/configmaps", routeTo(types.ConfigMaps), s.serve(types.ConfigMaps, verbs{http.MethodGet: s.list}))
 
 	// The older form of a watch, by path.
 	for _, path := range []string{"/configmaps", "/namespaces/{namespace}/configmaps", "/namespaces/{namespace}/configmaps/{name}"} {
-		mux.Handle("/api/v1/watch"+path, s.serve(types.ConfigMaps, verbs{http.MethodGet: s.watch}))
+		s.handle(mux, "/api/v1/watch"+path, watchOf(types.ConfigMaps), s.serve(types.ConfigMaps, verbs{http.MethodGet: s.watch}))
 	}
 }
 
 func (s *Server) serveNamespaces(mux *http.ServeMux) {
-	mux.Handle("/api/v1/namespaces", s.serve(types.Namespaces, verbs{
+	s.handle(mux, "/api/v1/namespaces", routeTo(types.Namespaces), s.serve(types.Namespaces, verbs{
 		http.MethodGet:  s.list,
 		http.MethodPost: s.create,
 	}))
-	mux.Handle("/api/v1/namespaces/{name}", s.serve(types.Namespaces, verbs{
+	s.handle(mux, "/api/v1/namespaces/{name}", routeTo(types.Namespaces), s.serve(types.Namespaces, verbs{
 		http.MethodGet:    s.read,
 		http.MethodPut:    s.replace,
 		http.MethodPatch:  s.patch,
 		http.MethodDelete: s.deleteNamespace,
 	}))
-	mux.Handle("/api/v1/namespaces/{name}/finalize", s.serve(types.Namespaces, verbs{http.MethodPut: s.finalize}))
+	finalize := routeTo(types.Namespaces)
+	finalize.subresource = "finalize"
+	s.handle(mux, "/api/v1/namespaces/{name}/finalize", finalize, s.serve(types.Namespaces, verbs{http.MethodPut: s.finalize}))
 	for _, path := range []string{"/namespaces", "/namespaces/{name}"} {
-		mux.Handle("/api/v1/watch"+path, s.serve(types.Namespaces, verbs{http.MethodGet: s.watch}))
+		s.handle(mux, "/api/v1/watch"+path, watchOf(types.Namespaces), s.serve(types.Namespaces, verbs{http.MethodGet: s.watch}))
 	}
 }

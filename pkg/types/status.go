@@ -149,6 +149,26 @@ func (r *Resource) Forbidden(name, why string) *StatusError {
 		fmt.Sprintf("%s %q is forbidden: %s", r.Plural, name, why), r.about(name))
 }
 
+// Unauthorized refuses credentials. It does not say what is wrong with them.
+func Unauthorized() *StatusError {
+	return failure(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized", nil)
+}
+
+// AccessForbidden refuses a user what the rules of access don't allow. It says the
+// same whether the object is there or not. Without a resource it is about a path.
+func AccessForbidden(resource schema.GroupResource, name, why string) *StatusError {
+	message := "forbidden: " + why
+	switch {
+	case resource.Empty():
+	case name == "":
+		message = fmt.Sprintf("%s is %s", resource, message)
+	default:
+		message = fmt.Sprintf("%s %q is %s", resource, name, message)
+	}
+	return failure(http.StatusForbidden, metav1.StatusReasonForbidden, message,
+		&metav1.StatusDetails{Name: name, Group: resource.Group, Kind: resource.Resource})
+}
+
 // NamespaceTerminating refuses to create an object in a namespace that is being
 // deleted.
 func (r *Resource) NamespaceTerminating(name, namespace string) *StatusError {

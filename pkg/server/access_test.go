@@ -1,0 +1,110 @@
+package server_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"example.com/cmctl/pkg/server"
+)
+
+// byHeader takes the user's name from a header.
+type byHeader struct{}
+
+func (byHeader) Authenticate(r *http.Request) (user.Info, error) {
+	switch name := r.Header.Get("Test-User"); name {
+	case "":
+		return nil, nil
+	case "impostor":
+		return nil, errors.New("a reason for the log")
+	default:
+		return &user.DefaultInfo{Name: name}, nil
+	}
+}
+
+// judge notes what it is asked, and allows it to everyone but joe.
+type judge struct{ asked []string }
+
+func (j *judge) Authorize(a authorizer.Attributes) (bool, string) {
+	j.asked = append(j.asked, fmt.Sprintf("%s %s %s|%s|%s|%s", a.GetUser().GetName(), a.GetVerb(),
+		a.GetNamespace(), a.GetResource(), a.GetSubresource(), a.GetName()))
+	return a.GetUser().GetName() != "joe", ""
+}
+
+func (*judge) RulesFor(user.Info, string) ([]authorizer.ResourceRuleInfo, []authorizer.NonResourceRuleInfo, error) {
+	return nil, nil, nil
+}
+
+func access(j *judge) option {
+	return func(o *server.Options) { o.Authenticator, o.Authorizer = byHeader{}, j }
+}
+
+// What is judged is what the request does, in Kubernetes' terms.
+func TestWhatIsJudged(t *testing.T) {
+	for _, test := range []struct{ method, path, want string }{
+		{"GET", collection, "list default|configmaps||"},
+		{"GET", collection + "?watch=1", "watch default|configmaps||"},
+		{"GET", collection + "?watch=0", "list default|configmaps||"},
+		{"GET", collection + "?fieldSelector=metadata.name%3Dflags", "list default|configmaps||flags"},
+		{"GET", collection + "?watch=true&fieldSelector=metadata.name%3Dflags", "watch default|configmaps||flags"},
+		{"GET", collection + "?watch=nonsense&limit=x", "list default|configmaps||"},
+		{"POST", collection, "create default|configmaps||"},
+		{"DELETE", collection, "deletecollection default|configmaps||"},
+		{"GET", "/api/v1/configmaps", "list |configmaps||"},
+		{"GET", flags, "get default|configmaps||flags"},
+		{"HEAD", flags, "get default|configmaps||flags"},
+		{"PUT", flags, "update default|configmaps||flags"},
+		{"PATCH", flags, "patch default|configmaps||flags"},
+		{"DELETE", flags, "delete default|configmaps||flags"},
+		{"OPTIONS", flags, " default|configmaps||flags"},
+		{"GET", flags + "/history", "get default|configmaps|history|flags"},
+		{"GET", "/api/v1/watch/namespaces/default/configmaps/flags", "watch default|configmaps||flags"},
+		{"GET", "/api/v1/watch/configmaps", "watch |configmaps||"},
+		{"GET", "/api/v1/namespaces", "list |namespaces||"},
+		{"GET", "/api/v1/namespaces/default", "get default|namespaces||default"},
+		{"PUT", "/api/v1/namespaces/default/finalize", "update default|namespaces|finalize|default"},
+		{"GET", "/api/v1/namespaces%2Fdefault%2Fconfigmaps%2Fflags", "get default|configmaps||flags"},
+		{"GET", "/api/v1/namespaces/default/configmaps/flags/", "get default|configmaps||flags"},
+		{"GET", "/api", "get |||"},
+		{"GET", "/healthz", "get |||"},
+		{"POST", "/nowhere", "post |||"},
+	} {
+		t.Run(test.method+" "+test.path, func(t *testing.T) {
+			j := &judge{}
+			a := start(t, access(j))
+			got := a.do(test.method, test.path, "", "Test-User", "joe")
+			if got.code != http.StatusForbidden {
+				t.Errorf("answered %d: %s", got.code, got.body)
+			}
+			if len(j.asked) != 1 || j.asked[0] != "joe "+test.want {
+				t.Errorf("judged %q, want %q", j.asked, test.want)
+			}
+		})
+	}
+}
+
+func TestWhoIsRefused(t *testing.T) {
+	a := start(t, access(&judge{}))
+	for _, test := range []struct {
+		user, path string
+		code       int
+		message    string
+	}{
+		{"impostor", flags, 401, "Unauthorized"},
+		{"joe", flags, 403, `configmaps "flags" is forbidden: User "joe" cannot get resource "configmaps" in API group "" in the namespace "default"`},
+		{"joe", collection, 403, `configmaps is forbidden: User "joe" cannot list resource "configmaps" in API group "" in the namespace "default"`},
+		{"joe", "/api/v1/configmaps", 403, `configmaps is forbidden: User "joe" cannot list resource "configmaps" in API group "" at the cluster scope`},
+		{"joe", "/version", 403, `forbidden: User "joe" cannot get path "/version"`},
+		{"", flags, 404, `configmaps "flags" not found`},
+		{"jane", flags, 404, `configmaps "flags" not found`},
+	} {
+		got := a.do("GET", test.path, "", "Test-User", test.user)
+		if got.code != test.code || got.status.Message != test.message || int(got.status.Code) != test.code {
+			t.Errorf("%q on %s: answered %d %q", test.user, test.path, got.code, got.status.Message)
+		}
+	}
+}
