@@ -108,3 +108,18 @@ func TestWhoIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// What is wrong beside the store is told, and the server stays ready.
+func TestAConcernIsToldByAVerboseProbe(t *testing.T) {
+	err := errors.New("a secret path")
+	a := start(t, func(o *server.Options) {
+		o.Concerns = []server.Concern{{Name: "rules", Look: func() error { return err }}, {Name: "tokens", Look: func() error { return nil }}}
+	})
+	const want = "[+]ping ok\n[+]store ok\n[!]rules: reason withheld, the log has it\nreadyz check passed\n"
+	if got := a.do("GET", "/readyz?verbose", ""); got.code != 200 || got.body != want {
+		t.Errorf("answered %d %q", got.code, got.body)
+	}
+	if got := a.do("GET", "/readyz", ""); got.code != 200 || got.body != "ok" {
+		t.Errorf("answered %d %q", got.code, got.body)
+	}
+}

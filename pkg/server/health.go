@@ -15,6 +15,13 @@ type check struct {
 	look func() error // nil while all is well
 }
 
+// Concern is something that may be wrong while the server still works. Probes tell
+// of it with ?verbose and go on.
+type Concern struct {
+	Name string       // one word
+	Look func() error // nil while all is well
+}
+
 // ping is what every probe looks at: that somebody answers.
 var ping = check{"ping", func() error { return nil }}
 
@@ -67,6 +74,11 @@ func (s *Server) health(probe string, checks []check) http.Handler {
 		}
 		if s.faults != nil {
 			fmt.Fprintf(&report, "[!]faults are injected on purpose: %s\n", s.faults)
+		}
+		for _, c := range s.options.Concerns {
+			if c.Look() != nil {
+				fmt.Fprintf(&report, "[!]%s: reason withheld, the log has it\n", c.Name)
+			}
 		}
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		w.Header().Set("X-Content-Type-Options", "nosniff")

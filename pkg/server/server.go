@@ -88,6 +88,8 @@ type Options struct {
 	Authenticator authn.Authenticator
 	// Authorizer decides what they may do; nil: everything.
 	Authorizer authz.Authorizer
+	// Concerns are told by probes that are asked for ?verbose.
+	Concerns []Concern
 	// Inject makes the server misbehave on purpose, for the tests of clients; the
 	// zero Spec leaves it alone.
 	Inject inject.Spec

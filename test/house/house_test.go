@@ -77,6 +77,7 @@ func TestImportsRunOneWay(t *testing.T) {
 		"pkg/server/patch":           {"pkg/types"},
 		"pkg/server/render":          {"pkg/types"},
 		"pkg/server/inject":          {"pkg/types"},
+		"pkg/server/reload":          {},
 		"pkg/server/servertest":      {"pkg/server", "pkg/server/inject", "pkg/server/store", "pkg/server/store/local"},
 		"pkg/server/store":           {},
 		"pkg/server/store/archive":   {},
