@@ -285,6 +285,8 @@ func hint(err error, command string) string {
 	switch {
 	case errors.As(err, &hinted):
 		return hinted.hint
+	case errors.As(err, new(*retry.OutcomeUnknownError)) && client.NeedsRestart(err):
+		return fmt.Sprintf("the change may be there or not: once the server has been restarted, look at the object with '%s' before trying again", look)
 	case errors.As(err, new(*retry.OutcomeUnknownError)):
 		return fmt.Sprintf("the change may be there or not: look at the object with '%s' before trying again", look)
 	case errors.As(err, &replaced) && replaced.Wanted:
@@ -319,10 +321,26 @@ func hint(err error, command string) string {
 		return "change it with 'cmctl apply' or 'cmctl edit'"
 	case apierrors.IsUnauthorized(err):
 		return "give credentials with --token or --kubeconfig"
-	case statusCode(err) == exitUnreachable && !strings.Contains(err.Error(), "again later"):
+	case client.NeedsRestart(err):
+		return "waiting is in vain: whoever runs the server must restart it; reads go on meanwhile"
+	case mayPass(err) && !strings.Contains(err.Error(), "again later"):
 		return "try again later: the server can't answer this now"
 	}
 	return ""
+}
+
+// mayPass tells whether the code of a refusal stands for what time may heal. A 500 is a
+// fault of the server, such as damaged data, and a 507 says itself what it waits for.
+func mayPass(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return false
+	}
+	switch status.Status().Code {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
 }
 
 // askedToWait is how long a server wants to be left alone.

@@ -300,6 +300,7 @@ func (f *factory) dial(verb string, o *destination) (*connection, error) {
 	c, err := client.New(o.Target, client.Options{
 		FieldManager:   manager,
 		RequestTimeout: f.settings.GetDuration("request-timeout"),
+		Reads:          f.reads(),
 		UserAgent:      "cmctl/" + version(),
 		Warn:           func(message string) { f.note("warning: %s", output.Visible(message, "")) },
 		Trace:          trace,
@@ -379,6 +380,20 @@ func (f *factory) retryOptions(observe func(retry.Event)) retry.Options {
 func (f *factory) capped(attempts int, within time.Duration, observe func(retry.Event)) retry.Options {
 	request := f.settings.GetDuration("request-timeout")
 	return retry.Options{MaxAttempts: attempts, MaxElapsed: within + request, MaxSettling: 2 * request, Observe: observe}
+}
+
+// reads are the caps of reads outside of a loop, each with a line for every wait. A read
+// can be made more often than a write without harm.
+func (f *factory) reads() *retry.Options {
+	o := f.retryOptions(func(e retry.Event) {
+		if e.Step == retry.Waiting {
+			f.note("%s; trying again in %s", waitingFor(e.Err), e.Wait.Round(time.Millisecond))
+		}
+	})
+	if f.source("max-attempts") == nowhere {
+		o.MaxAttempts = 10
+	}
+	return &o
 }
 
 // readOne reads an object, and tries again where that helps.

@@ -43,7 +43,7 @@ func (f *factory) progress(object interface{ Object() string }) func(retry.Event
 			}
 		case retry.Waiting:
 			unusual = true
-			f.note("%s: %s; trying again in %s", attempt, serverWords(e.Err), e.Wait.Round(time.Millisecond))
+			f.note("%s: %s; trying again in %s", attempt, waitingFor(e.Err), e.Wait.Round(time.Millisecond))
 		case retry.Lost:
 			unusual = true
 			f.note("%s: %s%s", attempt, serverWords(e.Err), lostNext)
@@ -68,6 +68,18 @@ func (f *factory) progress(object interface{ Object() string }) func(retry.Event
 // toldAttempts is how many refused attempts are told one by one: dozens of them
 // would bury what else is on the screen.
 const toldAttempts = 5
+
+// waitingFor says what was in the way of a request that is made again, without advice.
+func waitingFor(err error) string {
+	var broken *client.ConnectionError
+	switch {
+	case !errors.As(err, &broken):
+		return serverWords(err)
+	case broken.Sent:
+		return fmt.Sprintf("%s did not answer: %s", broken.Server, broken.Cause)
+	}
+	return fmt.Sprintf("cannot reach %s: %s", broken.Server, broken.Cause)
+}
 
 // serverWords is an answer on one line. Of our own server's Conflict only the
 // part that names the versions is left.

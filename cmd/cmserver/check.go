@@ -98,7 +98,11 @@ func (o checkOptions) checkDir(ctx context.Context) error {
 		}
 	}
 	if n := len(r.Findings); n > 0 {
-		return fmt.Errorf("%s is damaged, %d findings; keep it as it is, and restore a backup into another directory", o.dataDir, n)
+		findings := "1 finding"
+		if n > 1 {
+			findings = fmt.Sprintf("%d findings", n)
+		}
+		return fmt.Errorf("%s is damaged, %s; keep it as it is, and restore a backup into another directory", o.dataDir, findings)
 	}
 	return o.whole(o.dataDir, r.Objects, r.Versions, r.State.Current)
 }

@@ -14,6 +14,7 @@ import (
 )
 
 func isLost(err error) bool   { return errors.As(err, new(*retry.LostError)) }
+func isUnread(err error) bool { return errors.As(err, new(*retry.UnreadError)) }
 func isUnsent(err error) bool { return errors.As(err, new(*retry.UnsentError)) }
 
 // passesForAnAnswer tells whether a caller could take the error for what the

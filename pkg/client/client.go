@@ -11,6 +11,8 @@ import (
 	"github.com/go-resty/resty/v2"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/version"
+
+	"example.com/cmctl/pkg/retry"
 )
 
 // DefaultRequestTimeout is how long one call may take.
@@ -25,6 +27,11 @@ type Options struct {
 	// answer. 0 means DefaultRequestTimeout, below 0 that only the context ends
 	// a call.
 	RequestTimeout time.Duration
+	// Reads makes reads patient: one that the server asks to make later, or whose
+	// answer broke off, is made again within these caps, request by request. Nil
+	// makes each read once. An Object and a Watch are not concerned: the loops that
+	// work on them have a patience of their own.
+	Reads *retry.Options
 	// UserAgent is how the program introduces itself; empty means
 	// cmctl/<version>.
 	UserAgent string
@@ -110,6 +117,13 @@ func (c *Client) DryRun() *Client {
 	d := *c
 	d.options.DryRun = true
 	return &d
+}
+
+// impatient is the same client for a loop that decides itself about another try.
+func (c *Client) impatient() *Client {
+	once := *c
+	once.options.Reads = nil
+	return &once
 }
 
 // CloseIdleConnections closes the connections that no call is using. The client

@@ -23,6 +23,9 @@ type ConfigMaps struct {
 	namespace string
 }
 
+// impatient are the same for a loop that decides itself about another try.
+func (m *ConfigMaps) impatient() *ConfigMaps { return m.client.impatient().ConfigMaps(m.namespace) }
+
 // Get reads one.
 func (m *ConfigMaps) Get(ctx context.Context, name string) (types.Document, error) {
 	k, err := m.named(http.MethodGet, name)

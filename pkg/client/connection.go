@@ -21,7 +21,7 @@ import (
 )
 
 // ConnectionError says that no answer came, or none that ended. It is inside a
-// retry.UnsentError or a retry.LostError.
+// retry.UnsentError, a retry.UnreadError or a retry.LostError.
 type ConnectionError struct {
 	Server string // as Target names it
 	Object string // what the request was about
@@ -84,7 +84,16 @@ func (c *Client) brokenExchange(e exchange, err error) error {
 	if !e.connected {
 		return &retry.UnsentError{Err: broken}
 	}
-	return &retry.LostError{Err: broken}
+	return e.unanswered(broken)
+}
+
+// unanswered marks the error of a call that may have been carried out and has no answer
+// that tells.
+func (k call) unanswered(err error) error {
+	if k.writes() {
+		return &retry.LostError{Err: err}
+	}
+	return &retry.UnreadError{Err: err}
 }
 
 // beginsAsStatus tells whether the part of a body that arrived may be that of a

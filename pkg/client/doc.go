@@ -27,9 +27,11 @@
 // for predicates such as apierrors.IsConflict. An answer that is no Status, such
 // as a proxy's page, is an UnexpectedError and passes for none of those: nothing
 // but a NotFound of the API itself means that an object is not there. Where no
-// answer came there is a ConnectionError. On a write it is inside a
-// retry.UnsentError if the request certainly did not leave, and inside a
-// retry.LostError if it may have been carried out.
+// answer came there is a ConnectionError. It is inside a retry.UnsentError if the
+// request certainly did not leave; else that of a write is inside a retry.LostError,
+// for it may have been carried out, and that of a read inside a retry.UnreadError.
+//
+// A read is made again where Options.Reads says so.
 //
 // A write is sent once. Nothing below this package repeats it, neither on a
 // broken connection nor on a redirect; what a lost answer means is for the

@@ -62,8 +62,16 @@ func (c *Client) refusal(e exchange) error {
 	}
 	status.Code = int32(e.code)
 	fillRetryAfter(status, e.header, time.Now())
-	return c.statusError(e, &apierrors.StatusError{ErrStatus: *status})
+	err := c.statusError(e, &apierrors.StatusError{ErrStatus: *status})
+	if e.code == http.StatusServiceUnavailable && NeedsRestart(err) {
+		return &retry.RefusedError{Err: err}
+	}
+	return err
 }
+
+// NeedsRestart tells whether the server says of a refusal that it is so until the
+// server is restarted. Waiting is in vain then.
+func NeedsRestart(err error) bool { return apierrors.HasStatusCause(err, types.CauseRestartNeeded) }
 
 // statusError adds what to do to the one refusal that says too little.
 func (c *Client) statusError(e exchange, err *apierrors.StatusError) error {
@@ -111,7 +119,7 @@ func (c *Client) unexpected(e exchange, why string) error {
 	}
 	if e.code >= 500 {
 		u.next = "try again later"
-		return &retry.LostError{Err: u}
+		return e.unanswered(u)
 	}
 	return u
 }

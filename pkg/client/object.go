@@ -24,7 +24,7 @@ var (
 )
 
 // Object is the ConfigMap of that name, whether there is one or not.
-func (m *ConfigMaps) Object(name string) *Object { return &Object{maps: m, name: name} }
+func (m *ConfigMaps) Object(name string) *Object { return &Object{maps: m.impatient(), name: name} }
 
 // Object names it for messages: configmaps "flags" in namespace "team-a".
 func (o *Object) Object() string { return o.maps.describe(o.name) }

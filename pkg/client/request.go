@@ -50,9 +50,18 @@ type answer struct {
 	body []byte
 }
 
-// do sends the request, once, and returns the answer of a success. Every other
-// outcome is an error made in errors.go.
+// do sends the request and returns the answer of a success: a read as often as the
+// options allow, a write once.
 func (c *Client) do(ctx context.Context, k call) (answer, error) {
+	if k.writes() || c.options.Reads == nil {
+		return c.once(ctx, k)
+	}
+	return retry.Repeat(ctx, k.object, func(ctx context.Context) (answer, error) { return c.once(ctx, k) }, *c.options.Reads)
+}
+
+// once sends the request one time. Every outcome but a success is an error made in
+// errors.go.
+func (c *Client) once(ctx context.Context, k call) (answer, error) {
 	callCtx, cancel := c.withTimeout(ctx)
 	defer cancel()
 	began := time.Now()

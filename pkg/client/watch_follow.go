@@ -26,7 +26,8 @@ func (e *relistError) Unwrap() error { return e.why }
 
 // follower is one watch. It belongs to the goroutine that ranges over it.
 type follower struct {
-	maps *ConfigMaps
+	maps    *ConfigMaps // whose reads are made again by this loop alone
+	patient *ConfigMaps // for the first list, which it makes once
 	WatchOptions
 	yield func(Event, error) bool
 
@@ -46,7 +47,7 @@ func keyOf(d types.Document) objectKey { return objectKey{d.Namespace(), d.Name(
 
 func newFollower(m *ConfigMaps, o WatchOptions, yield func(Event, error) bool) *follower {
 	return &follower{
-		maps: m, WatchOptions: o.withDefaults(), yield: yield,
+		maps: m.impatient(), patient: m, WatchOptions: o.withDefaults(), yield: yield,
 		known: map[objectKey]types.Document{}, heard: time.Now(),
 	}
 }
@@ -187,7 +188,11 @@ func (f *follower) mayPass(err error) bool {
 
 // list reads the collection and delivers how it differs from what is known.
 func (f *follower) list(ctx context.Context) error {
-	list, err := f.maps.List(ctx, f.ListOptions)
+	from := f.maps
+	if !f.synced && !f.Patient {
+		from = f.patient
+	}
+	list, err := from.List(ctx, f.ListOptions)
 	if err != nil {
 		return err
 	}

@@ -238,6 +238,14 @@ func TestAWatchBacksOffFromAServerThatEndsIt(t *testing.T) {
 			w.WriteHeader(http.StatusGone)
 			fmt.Fprint(w, `{"kind":"Status","status":"Failure","reason":"Expired","code":410}`)
 		},
+		"versions expire as an event, and each list differs": func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Query().Get("resourceVersion") == "" {
+				version.Add(1)
+			}
+			store(version, func(w http.ResponseWriter, _ *http.Request) {
+				fmt.Fprint(w, `{"type":"ERROR","object":{"kind":"Status","status":"Failure","reason":"Expired","code":410}}`)
+			})(w, r)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -1,6 +1,9 @@
 package retry_test
 
 import (
+	"context"
+	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,6 +41,26 @@ func TestDelaysAreCappedApartFromAttempts(t *testing.T) {
 		{
 			name: "a 503 that says when to come back stored nothing: so does one for good", faults: script{"PUT": repeat(answers(unavailable(1)), 3)}, options: attempts(3),
 			requests: "GET PUT@1 PUT@1 PUT@1", err: "exhausted ServiceUnavailable", state: "a=1",
+		},
+		{
+			name: "a read whose answer breaks off is made again", faults: script{"GET": {unread, answers(tooMany(1)), unread}},
+			requests: "GET GET GET GET PUT@1", outcome: retry.Written, state: "a=9",
+		},
+		{
+			name: "not for ever, though there be attempts left", faults: script{"GET": repeat(unread, 6)}, options: attempts(50),
+			requests: "GET GET GET GET GET GET", err: "exhausted unread", state: "a=1",
+		},
+		{
+			name: "one that took too long is not", faults: script{"GET": {late}},
+			requests: "GET", err: "unread", state: "a=1",
+		},
+		{
+			name: "what stays refused is not tried again", faults: script{"PUT": {answers(&retry.RefusedError{Err: unavailable(1)})}},
+			requests: "GET PUT@1", err: "refused ServiceUnavailable", state: "a=1",
+		},
+		{
+			name: "nor is it proof of what became of a lost one", faults: script{"PUT": {lostBefore, answers(&retry.RefusedError{Err: unavailable(1)})}},
+			requests: "GET PUT@1 GET PUT@1 GET", err: "unknown lost refused ServiceUnavailable", state: "a=1",
 		},
 		{
 			name: "429 after a conflict", faults: script{"PUT": {meanwhile(sets("b", "3"))}, "GET": {nil, answers(tooMany(1))}},
@@ -179,3 +202,65 @@ func TestBackoffGrowsWithEachKindOfFailureApart(t *testing.T) {
 }
 
 var busy = answers(tooMany(0))
+
+// Anything can be read with the patience of the loops.
+func TestRepeat(t *testing.T) {
+	for name, c := range map[string]struct {
+		answers []error
+		reads   int
+		want    string
+	}{
+		"at once":                 {[]error{nil}, 1, ""},
+		"put off, and broken off": {[]error{tooMany(1), unavailable(1), &retry.UnreadError{Err: errBroken}, nil}, 4, ""},
+		"put off too often":       {[]error{tooMany(1), tooMany(1), tooMany(1), tooMany(1)}, 4, "exhausted TooManyRequests"},
+		"refused":                 {[]error{forbidden()}, 1, "Forbidden"},
+		"failed":                  {[]error{internal()}, 1, "InternalError"},
+		"not reached":             {[]error{&retry.UnsentError{Err: errBroken}}, 1, "unsent"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				reads := 0
+				_, err := retry.Repeat(t.Context(), "them all", func(context.Context) (int, error) {
+					reads++
+					return reads, c.answers[reads-1]
+				}, retry.Options{MaxAttempts: 3})
+				if kinds(err) != c.want || reads != c.reads {
+					t.Errorf("%d reads, %v", reads, err)
+				}
+				if c.reads == 4 && err != nil && !strings.HasPrefix(err.Error(), "gave up on reading them all after 4 attempts") {
+					t.Errorf("it says %v", err)
+				}
+			})
+		})
+	}
+}
+
+// Giving up on a write says that nothing was written where that is certain, and only
+// there.
+func TestGivingUpSaysWhetherAnythingWasWritten(t *testing.T) {
+	overtaken := func(ctx context.Context, r request) (doc, error) {
+		sets("b", "4")(r.server)
+		return lostBefore(ctx, r)
+	}
+	for name, c := range map[string]struct {
+		faults script
+		claims bool
+	}{
+		"conflicts":                         {script{"PUT": repeat(meanwhile(sets("b", "3")), 2)}, true},
+		"refused for now":                   {script{"PUT": repeat(answers(tooMany(1)), 2)}, true},
+		"lost, and proven not to have been": {script{"PUT": {meanwhile(sets("b", "3")), overtaken}}, true},
+		"lost":                              {script{"PUT": repeat(lostBefore, 2)}, false},
+		"lost, then refused for now":        {script{"PUT": {lostBefore, answers(tooMany(1))}}, false},
+		"a read":                            {script{"GET": repeat(answers(tooMany(1)), 3)}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(c.faults, true)
+				_, err := retry.Update[doc](t.Context(), s, set("a", "9"), retry.Options{MaxAttempts: 2})
+				if !errors.As(err, new(*retry.ExhaustedError)) || strings.Contains(err.Error(), "nothing was written") != c.claims {
+					t.Errorf("it says %v", err)
+				}
+			})
+		})
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"time"
 
@@ -29,6 +30,21 @@ type UnsentError struct{ Err error }
 func (e *UnsentError) Error() string { return e.Err.Error() }
 func (e *UnsentError) Unwrap() error { return e.Err }
 
+// UnreadError marks a read whose answer did not arrive, or not whole. It leaves nothing
+// open: the read can be made again. Targets return it.
+type UnreadError struct{ Err error }
+
+func (e *UnreadError) Error() string { return e.Err.Error() }
+func (e *UnreadError) Unwrap() error { return e.Err }
+
+// RefusedError marks a write that the server certainly did not carry out, and that it
+// would not carry out in a while either, whatever its code stands for elsewhere.
+// Targets return it.
+type RefusedError struct{ Err error }
+
+func (e *RefusedError) Error() string { return e.Err.Error() }
+func (e *RefusedError) Unwrap() error { return e.Err }
+
 // ExhaustedError says that the loop gave up. It unwraps to the last answer, and to
 // the context's error if that is what ended it.
 type ExhaustedError struct {
@@ -39,6 +55,7 @@ type ExhaustedError struct {
 	Elapsed   time.Duration // since the loop began
 	Last      error         // the last answer
 	Ended     error         // the context's error if it ended while the loop waited; nil if a cap was reached
+	Unwritten bool          // writes were sent, and it is certain that none of them was carried out
 }
 
 func (e *ExhaustedError) Error() string {
@@ -53,8 +70,12 @@ func (e *ExhaustedError) Error() string {
 	case e.Ended != nil:
 		how = ", told to end,"
 	}
-	return fmt.Sprintf("gave up on %s%s after %s in %s%s; the last answer: %v",
-		what, how, count(tries, "attempt"), e.Elapsed.Round(time.Millisecond), counts, e.Last)
+	nothing := ""
+	if e.Unwritten {
+		nothing = "; nothing was written"
+	}
+	return fmt.Sprintf("gave up on %s%s after %s in %s%s%s; the last answer: %v",
+		what, how, count(tries, "attempt"), e.Elapsed.Round(time.Millisecond), counts, nothing, e.Last)
 }
 
 // count is a number of things in words.
@@ -131,6 +152,8 @@ func classify(err error) answer {
 	var unsent *UnsentError
 	var status apierrors.APIStatus
 	switch {
+	case errors.As(err, new(*RefusedError)):
+		return final
 	case errors.As(err, new(*LostError)):
 		return ambiguous
 	case errors.As(err, &unsent):
@@ -152,12 +175,18 @@ func classify(err error) answer {
 
 // transientRead tells whether a failed read is worth another try. While a lost
 // answer is being settled every failure to reach the server is; otherwise only
-// one in which the server itself asks to come back.
+// one in which the server itself asks to come back, and an answer that broke off:
+// one that took too long would take as long again.
 func transientRead(err error, settling bool) bool {
-	if apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) {
+	var late net.Error
+	switch {
+	case apierrors.IsTooManyRequests(err), apierrors.IsServiceUnavailable(err):
 		return true
-	}
-	if !settling || errors.Is(err, context.Canceled) {
+	case errors.Is(err, context.Canceled):
+		return false
+	case errors.As(err, new(*UnreadError)):
+		return settling || !errors.As(err, &late) || !late.Timeout()
+	case !settling:
 		return false
 	}
 	var status apierrors.APIStatus

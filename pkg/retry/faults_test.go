@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -45,6 +46,9 @@ func answers(err error) fault {
 var (
 	// unsent never reaches the server.
 	unsent = answers(&retry.UnsentError{Err: errBroken})
+	// unread is a read whose answer breaks off, and late one whose answer is not waited for.
+	unread = answers(&retry.UnreadError{Err: errBroken})
+	late   = answers(&retry.UnreadError{Err: os.ErrDeadlineExceeded})
 	// lostBefore breaks before the request is carried out, and it never is.
 	lostBefore = answers(&retry.LostError{Err: errBroken})
 )

@@ -20,6 +20,7 @@ type loop struct {
 	sent      string    // version of the last write
 	last      error     // the last answer to a write that did not succeed
 	met       bool      // the server has been reached
+	lost      bool      // the answer to a write was lost, and nothing proves that it did not land
 	settleBy  time.Time // when what became of the last lost answer must be known
 	// open is set once a body may have landed and could be merged again all the
 	// same. No later failure proves that it did not land.
@@ -59,10 +60,11 @@ func (l *loop) postponed(ctx context.Context, err error) error {
 	return l.pause(ctx, Waiting, l.delays, l.attempts >= l.MaxAttempts, err)
 }
 
-// delayed counts an answer to a read that asks for patience and waits.
-func (l *loop) delayed(ctx context.Context, err error) error {
+// delayed counts an answer to a read that asks for patience, or that broke off, and
+// waits unless that was the last one.
+func (l *loop) delayed(ctx context.Context, err error, last bool) error {
 	l.delays++
-	return l.pause(ctx, Waiting, l.delays, l.delays > l.MaxAttempts, err)
+	return l.pause(ctx, Waiting, l.delays, last || l.delays > l.MaxAttempts, err)
 }
 
 // unsettled counts what keeps a lost answer open and waits. The caps don't count
@@ -117,7 +119,7 @@ func (l *loop) wait(ctx context.Context, step Step, wait time.Duration, over boo
 func (l *loop) exhausted(last error) *ExhaustedError {
 	return &ExhaustedError{
 		Object: l.object, Attempts: l.attempts, Conflicts: l.conflicts, Delays: l.delays,
-		Elapsed: time.Since(l.began), Last: last,
+		Elapsed: time.Since(l.began), Last: last, Unwritten: l.attempts > 0 && !l.lost,
 	}
 }
 
@@ -139,20 +141,34 @@ func (l *loop) fail(err error) error {
 // read gets a copy, being patient with a server that asks for it, and while
 // settling also with one that is not there.
 func read[T any](ctx context.Context, l *loop, t Target[T], settling bool) (T, error) {
-	for {
-		obj, err := t.Get(ctx)
+	obj, err := repeat(ctx, l, t.Get, settling)
+	if err == nil {
+		l.observe(Reread, t.Version(obj).ResourceVersion, 0, nil)
+	}
+	return obj, err
+}
+
+// maxUnread is how often in a row a read is made again whose answer broke off. It
+// does no harm, but a network that lets nothing through is to be told of soon.
+const maxUnread = 5
+
+// repeat makes a read until there is an answer to it, within the caps.
+func repeat[T any](ctx context.Context, l *loop, get func(context.Context) (T, error), settling bool) (T, error) {
+	for unread := 0; ; {
+		obj, err := get(ctx)
 		l.met = l.met || !errors.As(err, new(*UnsentError))
-		if err == nil {
-			l.observe(Reread, t.Version(obj).ResourceVersion, 0, nil)
-			return obj, nil
-		}
-		if errors.Is(err, ctx.Err()) || !transientRead(err, settling) {
+		if err == nil || errors.Is(err, ctx.Err()) || !transientRead(err, settling) {
 			return obj, err
+		}
+		if errors.As(err, new(*UnreadError)) {
+			unread++
+		} else {
+			unread = 0
 		}
 		if settling {
 			err = l.unsettled(ctx, Waiting, err)
 		} else {
-			err = l.delayed(ctx, err)
+			err = l.delayed(ctx, err, unread > maxUnread)
 		}
 		if err != nil {
 			return obj, err

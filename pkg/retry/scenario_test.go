@@ -88,6 +88,8 @@ func kinds(err error) string {
 	add(errors.Is(err, context.DeadlineExceeded), "deadline")
 	add(errors.As(err, new(*retry.UnsentError)), "unsent")
 	add(errors.As(err, new(*retry.LostError)), "lost")
+	add(errors.As(err, new(*retry.UnreadError)), "unread")
+	add(errors.As(err, new(*retry.RefusedError)), "refused")
 	add(errors.Is(err, errOwn), "own")
 	for _, reason := range []metav1.StatusReason{"Conflict", "AlreadyExists", "NotFound", "Forbidden",
 		"TooManyRequests", "ServiceUnavailable", "InternalError", "Unheard"} {

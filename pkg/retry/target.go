@@ -14,9 +14,10 @@ type Version struct {
 
 // Target is one named object on a server, with copies of type T.
 //
-// Errors are apimachinery's API errors where the server answered, a LostError
-// where a write's answer did not arrive and an UnsentError where the request
-// never left. Anything else ends the loop.
+// Errors are apimachinery's API errors where the server answered, inside a
+// RefusedError where another attempt would be in vain; a LostError where a write's
+// answer did not arrive, an UnreadError where a read's did not, and an UnsentError
+// where the request never left. Anything else ends the loop.
 type Target[T any] interface {
 	// Object names the object for messages: `configmaps "flags" in namespace "team-a"`.
 	Object() string

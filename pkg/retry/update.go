@@ -36,6 +36,13 @@ func Read[T any](ctx context.Context, t Target[T], o Options) (T, error) {
 	return fresh, guard(ctx, l, t, fresh)
 }
 
+// Repeat makes a read of anything with the loop's patience: one that the server asks
+// to make later, or whose answer broke off, is made again within the caps. object is
+// what it is about, for the ExhaustedError that it may end with.
+func Repeat[T any](ctx context.Context, object string, get func(context.Context) (T, error), o Options) (T, error) {
+	return repeat(ctx, newLoop(object, o), get, false)
+}
+
 // UpdateFrom is Update on a copy that the caller has read already, such as the
 // one a person was shown: the first write is made from its version.
 func UpdateFrom[T any](ctx context.Context, t Target[T], start T, edit Edit[T], o Options) (Result[T], error) {
@@ -198,8 +205,11 @@ func settle[T any](ctx context.Context, l *loop, t Target[T], sent Version, lost
 	case found == NoHistory:
 		// Even with no attempt left: the edit tells whether its values are there.
 		l.open = l.unknown(now.ResourceVersion, lost)
-	case l.spent():
-		return f, false, l.exhausted(l.last)
+	default:
+		l.lost = false // it is proven
+		if l.spent() {
+			return f, false, l.exhausted(l.last)
+		}
 	}
 	return fate[T]{object: fresh}, false, nil
 }
@@ -213,6 +223,7 @@ func (l *loop) doubt(ctx context.Context, kind answer, err, lost error, current 
 	l.settleBy = time.Now().Add(l.MaxSettling)
 	switch {
 	case kind == ambiguous:
+		l.lost = true
 		if err := l.unsettled(ctx, Lost, err); err != nil {
 			return nil, l.unknown("", err)
 		}

@@ -93,7 +93,13 @@ func (s *Server) noVersion(r *request, version string, why error) error {
 		return err
 	}
 	if errors.Is(why, store.ErrCompacted) {
-		return r.resource.VersionExpired(r.name, version, heads[len(heads)-1].Revision.String())
+		var kept []string
+		for _, head := range heads {
+			if !head.Deleted {
+				kept = append(kept, head.Revision.String())
+			}
+		}
+		return r.resource.VersionExpired(r.name, version, kept)
 	}
 	return r.resource.VersionNotFound(r.name, version)
 }

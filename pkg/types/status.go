@@ -343,10 +343,20 @@ func Expired(message string) *StatusError {
 	return failure(http.StatusGone, metav1.StatusReasonExpired, message, nil)
 }
 
-// VersionExpired says that this version of an object is no longer kept.
-func (r *Resource) VersionExpired(name, version, oldest string) *StatusError {
-	return Expired(fmt.Sprintf("%s %q is no longer kept at resourceVersion %s; the oldest version of it that is kept is %s",
-		r.Plural, name, version, oldest))
+// VersionExpired says that this version of an object is not kept, without a word on
+// whether it ever was: a compaction may have given it up, and of what a restore left
+// out the server knows nothing. kept are those that are there, newest first.
+func (r *Resource) VersionExpired(name, version string, kept []string) *StatusError {
+	const most = 10
+	told := "kept of it are " + strings.Join(kept[:min(len(kept), most)], ", ")
+	if len(kept) == 0 {
+		told = "none is kept but its deletion"
+	}
+	if more := len(kept) - most; more > 0 {
+		told += fmt.Sprintf(" and %d older", more)
+	}
+	return Expired(fmt.Sprintf("%s %q has no resourceVersion %s here: a compaction or a restore may have taken it; %s",
+		r.Plural, name, version, told))
 }
 
 // Internal is a failure of the server itself. Its cause is for the log and
@@ -359,10 +369,22 @@ func Internal(id string) *StatusError {
 	return failure(http.StatusInternalServerError, metav1.StatusReasonInternalError, message, nil)
 }
 
+// CauseRestartNeeded is the cause of a refusal that stands until the server is
+// restarted. It has no Retry-After: waiting alone is in vain.
+const CauseRestartNeeded metav1.CauseType = "RestartNeeded"
+
+// restartNeeded are details with that cause.
+func restartNeeded() *metav1.StatusDetails {
+	return &metav1.StatusDetails{Causes: []metav1.StatusCause{{
+		Type: CauseRestartNeeded, Message: "the storage takes no writes until the server is restarted",
+	}}}
+}
+
 // StoreReadOnly refuses a write while the store takes none. Nothing was
 // stored.
 func StoreReadOnly() *StatusError {
-	return Unavailable("the server's storage takes no writes until the server is restarted; nothing was stored", 10)
+	return failure(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable,
+		"the server's storage takes no writes until the server is restarted; nothing was stored", restartNeeded())
 }
 
 // StoreFailed says that the store failed during this very write: whether it
@@ -370,7 +392,7 @@ func StoreReadOnly() *StatusError {
 func StoreFailed() *StatusError {
 	return failure(http.StatusInternalServerError, metav1.StatusReasonInternalError,
 		"Internal error occurred: the storage failed while it wrote; whether this write was stored is open until the server "+
-			"is restarted, so read the object again before repeating it", nil)
+			"is restarted, so read the object again before repeating it", restartNeeded())
 }
 
 // ReasonInsufficientStorage is the reason of a 507, for which Kubernetes has none.

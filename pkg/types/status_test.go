@@ -56,7 +56,7 @@ func TestEveryRefusalIsAStatus(t *testing.T) {
 		{"timeout", types.Timeout("slow"), 504, "Timeout", apierrors.IsTimeout, "slow"},
 		{"future", types.FutureVersion("9", "2"), 504, "Timeout", apierrors.IsTimeout, "Too large resource version: 9, current: 2"},
 		{"expired", types.Expired("gone"), 410, "Expired", apierrors.IsResourceExpired, "gone"},
-		{"version expired", types.ConfigMaps.VersionExpired("flags", "1", "5"), 410, "Expired", apierrors.IsResourceExpired, "no longer kept"},
+		{"version expired", types.ConfigMaps.VersionExpired("flags", "4", []string{"9", "2"}), 410, "Expired", apierrors.IsResourceExpired, "may have taken it; kept of it are 9, 2"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := c.err.ErrStatus
