@@ -38,8 +38,9 @@ with --to, what others wrote than who made the oldest change that is taken back.
 stops if anything at all was written meanwhile.
 
 An undo is a change like any other: undo it, and what it took back is there again. An
-object that was deleted comes back as a new one, with another uid. What made an object
-is not undone: delete it.`,
+object that was deleted comes back as a new one, with another uid; --uid and
+--resource-version are conditions on the deleted one then: its uid, and the version of
+its deletion. What made an object is not undone: delete it.`,
 		Example: `  cmctl undo flags
   cmctl undo flags --dry-run=client -o diff   # see what it would do
   cmctl undo flags --to 4711
@@ -83,10 +84,11 @@ func (o *undoOptions) complete(cmd *cobra.Command) error {
 	case !slices.Contains(conflictModes, o.onConflict):
 		return usagef("--on-conflict takes one of %s, not %q", strings.Join(conflictModes, ", "), o.onConflict)
 	}
-	common := o.writeFlags
-	if common.output == asDiff {
-		common.output = ""
+	if err := checkOutput(o.output, "yaml", "json", "name", asDiff); err != nil {
+		return err
 	}
+	common := o.writeFlags
+	common.output = "" // which has one form more here
 	return common.validate(cmd.Flags())
 }
 

@@ -13,6 +13,9 @@ import (
 // in the one that was named. It is a create: what somebody made of that name meanwhile
 // stays.
 func (u *undo) restoration(ctx context.Context, items []types.HistoryEntry) (change, error) {
+	if err := u.holdsOfDeleted(items[0]); err != nil {
+		return change{}, err
+	}
 	at, err := u.lifeOf(ctx, items)
 	if err != nil {
 		return change{}, err
@@ -40,6 +43,25 @@ func (u *undo) restoration(ctx context.Context, items []types.HistoryEntry) (cha
 		// What is found after a lost answer may be this one, or somebody else's.
 		computed: true,
 	}, nil
+}
+
+// holdsOfDeleted refuses what does not meet the condition that the flags set. Of an
+// object that is gone only the history can tell that. The create asks for no more than
+// that there is none: it can overwrite nothing, whatever was made and deleted since.
+func (u *undo) holdsOfDeleted(last types.HistoryEntry) error {
+	unmet := ""
+	switch given := u.guard; {
+	case given.uid != "" && given.uid != string(last.UID):
+		unmet = fmt.Sprintf("the one that was deleted has the uid %s, not %s", last.UID, given.uid)
+	case given.resourceVersion != "" && given.resourceVersion != last.ResourceVersion:
+		unmet = fmt.Sprintf("it is not at version %s any more, but was deleted by %s (version %s)", given.resourceVersion, whoAndWhen(last), last.ResourceVersion)
+	}
+	u.guard = guardFlags{}
+	if unmet == "" {
+		return nil
+	}
+	return u.conn.conflict(u.conn.namespace, u.past.name, unmet+"; nothing was written",
+		fmt.Sprintf("look at what was with 'cmctl history %s -o wide%s'; 'cmctl undo %[1]s%[2]s' without the condition brings it back", u.past.name, u.conn.where))
 }
 
 // lifeOf is the place in the history of the version that is to be brought back.
