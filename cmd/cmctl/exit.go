@@ -323,24 +323,27 @@ func hint(err error, command string) string {
 		return "give credentials with --token or --kubeconfig"
 	case client.NeedsRestart(err):
 		return "waiting is in vain: whoever runs the server must restart it; reads go on meanwhile"
-	case mayPass(err) && !strings.Contains(err.Error(), "again later"):
-		return "try again later: the server can't answer this now"
+	case client.Lasts(err):
+		return "" // the text says it
+	case statusCode(err) == exitUnreachable && !strings.Contains(err.Error(), "again later"):
+		return whatOf(err)
 	}
 	return ""
 }
 
-// mayPass tells whether the code of a refusal stands for what time may heal. A 500 is a
-// fault of the server, such as damaged data, and a 507 says itself what it waits for.
-func mayPass(err error) bool {
+// whatOf is what to do about a failure of the server by its code.
+func whatOf(err error) string {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
-		return false
+		return ""
 	}
 	switch status.Status().Code {
-	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return true
+	case http.StatusInternalServerError:
+		return "the fault is the server's, and its log has the cause: trying again helps only once that is dealt with"
+	case http.StatusInsufficientStorage:
+		return "" // the text says it
 	}
-	return false
+	return "try again later: the server can't answer this now"
 }
 
 // askedToWait is how long a server wants to be left alone.

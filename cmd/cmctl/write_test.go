@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"example.com/cmctl/pkg/types"
 )
 
 // Each verb makes its change again, on a fresh copy, after one refusal.
@@ -149,6 +152,52 @@ func TestGivingUpOnAnUnavailableServer(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A store that takes no writes until it is restarted is not waited for: the server's
+// words come at once, and no advice to try again.
+func TestAStoreThatTakesNoWritesIsNotWaitedFor(t *testing.T) {
+	for name, args := range map[string][]string{
+		"set":    {"set", "app", "a=2"},
+		"create": {"create", "app2"},
+		"apply":  {"apply", "-f", manifestFile(t, `{a: "2"}`), "--force"},
+		"delete": {"delete", "app"},
+		"undo":   {"undo", "app", "--dry-run=server"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.past("create", "app", "--from-literal=a=1")
+			b.past("set", "app", "a=3")
+			writes := 0
+			b.meddle = func(w http.ResponseWriter, r *http.Request) bool {
+				if r.Method == http.MethodGet {
+					return false
+				}
+				writes++
+				answerStatus(t, w, types.StoreReadOnly())
+				return true
+			}
+			e := b.cmctl(args...)
+			if e.code != exitUnreachable || writes != 1 {
+				t.Errorf("it ended with %d after %d writes", e.code, writes)
+			}
+			if !strings.Contains(e.err, "takes no writes until the server is restarted; nothing was stored") ||
+				!strings.Contains(e.err, "hint: waiting is in vain") || strings.Contains(e.err, "again") {
+				t.Errorf("it says\n%s", e.err)
+			}
+		})
+	}
+}
+
+// answerStatus answers as a server that refuses with err.
+func answerStatus(t *testing.T, w http.ResponseWriter, err *types.StatusError) {
+	body, fault := json.Marshal(err.ErrStatus)
+	if fault != nil {
+		t.Error(fault)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(int(err.ErrStatus.Code))
+	_, _ = w.Write(body) // a client that is gone fails the test by itself
 }
 
 // A computed change whose answer is lost ends with both versions named where

@@ -63,15 +63,22 @@ func (c *Client) refusal(e exchange) error {
 	status.Code = int32(e.code)
 	fillRetryAfter(status, e.header, time.Now())
 	err := c.statusError(e, &apierrors.StatusError{ErrStatus: *status})
-	if e.code == http.StatusServiceUnavailable && NeedsRestart(err) {
+	if e.code == http.StatusServiceUnavailable && Lasts(err) {
 		return &retry.RefusedError{Err: err}
 	}
 	return err
 }
 
-// NeedsRestart tells whether the server says of a refusal that it is so until the
-// server is restarted. Waiting is in vain then.
+// NeedsRestart tells whether the server says of a failure that it is so until the
+// server is restarted.
 func NeedsRestart(err error) bool { return apierrors.HasStatusCause(err, types.CauseRestartNeeded) }
+
+// causeDamaged is the cause of a failure for which stored data is damaged.
+const causeDamaged metav1.CauseType = "StoredDataDamaged"
+
+// Lasts tells whether the server says of a failure that waiting is in vain: until it is
+// restarted, or damaged data is brought back from a backup.
+func Lasts(err error) bool { return NeedsRestart(err) || apierrors.HasStatusCause(err, causeDamaged) }
 
 // statusError adds what to do to the one refusal that says too little.
 func (c *Client) statusError(e exchange, err *apierrors.StatusError) error {

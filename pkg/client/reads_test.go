@@ -105,12 +105,15 @@ func TestPatienceIsForReadsOutsideOfLoopsAlone(t *testing.T) {
 // What is so until the server is restarted is not waited for; that a write has failed
 // under way leaves it open all the same.
 func TestARefusalUntilTheRestartIsFinal(t *testing.T) {
+	damaged := types.StoreReadOnly()
+	damaged.ErrStatus.Details.Causes[0].Type = "StoredDataDamaged"
 	for name, c := range map[string]struct {
 		status  *types.StatusError
 		refused bool
 	}{
 		"no writes any more": {types.StoreReadOnly(), true},
 		"failed in this one": {types.StoreFailed(), false},
+		"damaged data":       {damaged, true},
 		"shutting down":      {types.Unavailable("shutting down", 1), false},
 	} {
 		body, err := json.Marshal(c.status.ErrStatus)
