@@ -31,7 +31,9 @@ func newCreate(f *factory) *cobra.Command {
 		Use:   "create {NAME [--from-...] | -f FILE...}",
 		Short: "Create ConfigMaps that don't exist yet",
 		Long: `Create a ConfigMap from literals, files and env files, or those that manifests
-hold. One that exists is never touched: that is an error.
+hold. One that exists is never touched: that is an error. So is a manifest with a
+resourceVersion, as 'cmctl get -o yaml' prints it: 'cmctl apply' takes that, and 'cmctl
+export' writes what create takes.
 
 A manifest may have metadata.generateName in the place of a name: the server makes
 one that begins so. If the answer to that is lost, nobody can tell whether there is a
@@ -108,7 +110,7 @@ func (o *createOptions) documents(ctx context.Context, conn *connection) ([]type
 	for _, m := range manifests {
 		if m.ResourceVersion() != "" {
 			errs = append(errs, m.FaultAt(types.Problem{Path: []string{"metadata", "resourceVersion"},
-				Message: "metadata.resourceVersion is set, and only the server gives versions; remove it, or use 'cmctl apply'"}))
+				Message: "metadata.resourceVersion is set, and only the server gives versions; remove it, write the file with 'cmctl export', or use 'cmctl apply'"}))
 			continue
 		}
 		docs = append(docs, m.Document)
