@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"example.com/cmctl/cmd/cmctl/internal/output"
@@ -34,11 +35,12 @@ type factory struct {
 	path       string         // of the settings file, empty if there can be none
 	file       *settings.File // what it says
 	now        func() time.Time
-	helpFailed error // why help could not be printed, which cobra has no way to return
+	noting     *sync.Mutex // held while a line goes to Err: many goroutines have something to tell
+	helpFailed error       // why help could not be printed, which cobra has no way to return
 }
 
 func newFactory(s streams, i *interrupts) *factory {
-	return &factory{streams: s, interrupts: i, settings: viper.New(), file: &settings.File{}, now: time.Now}
+	return &factory{streams: s, interrupts: i, settings: viper.New(), file: &settings.File{}, now: time.Now, noting: &sync.Mutex{}}
 }
 
 // settingNames are the plain settings that the settings file may hold. All but
@@ -323,7 +325,7 @@ func (f *factory) trace() (func(lines string), client.Detail) {
 	case level >= 7:
 		detail = client.TraceHeaders
 	}
-	return func(lines string) { fmt.Fprintln(f.Err, lines) }, detail
+	return func(lines string) { f.note("%s", lines) }, detail
 }
 
 // explain adds the object and the server to an error that lacks them.
@@ -436,5 +438,7 @@ func (f *factory) say(format string, args ...any) error {
 
 // note tells the person something on stderr; stdout is for data alone.
 func (f *factory) note(format string, args ...any) {
+	f.noting.Lock()
+	defer f.noting.Unlock()
 	fmt.Fprintf(f.Err, format+"\n", args...)
 }
