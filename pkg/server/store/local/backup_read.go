@@ -20,6 +20,8 @@ type BackupReader struct {
 	Info     BackupInfo
 	archive  *archive.Reader
 	progress Progress
+	live     int    // objects that were read
+	bytes    uint64 // and what they take
 }
 
 // NewBackupReader reads the begin of a backup. archive.ErrForeign, ErrNewer and
@@ -48,12 +50,13 @@ func (b *BackupReader) Verify(ctx context.Context) error {
 // is a tombstone. Only a nil return means that it was all, and all of it whole.
 func (b *BackupReader) each(ctx context.Context, f func(rec *store.Record, deleted bool) error) error {
 	var last store.Record
-	live, deleted := 0, false
+	deleted := false
+	b.live, b.bytes = 0, 0
 	b.Info.Versions = 0
 	for {
 		entry, err := b.archive.Next()
 		if errors.Is(err, io.EOF) {
-			return b.complete(live)
+			return b.complete()
 		}
 		if err = errors.Join(err, ctx.Err()); err != nil {
 			return err
@@ -67,11 +70,12 @@ func (b *BackupReader) each(ctx context.Context, f func(rec *store.Record, delet
 		}
 		if rec.Key != last.Key {
 			if deleted = rec.Deleted; !deleted {
-				live++
-				b.progress(live, b.Info.Objects)
+				b.live++
+				b.progress(b.live, b.Info.Objects)
 			}
 		}
 		b.Info.Versions++
+		b.bytes += uint64(len(entry))
 		if err := f(&rec, deleted); err != nil {
 			return err
 		}
@@ -90,9 +94,9 @@ func (b *BackupReader) follows(last, rec *store.Record) error {
 	return nil
 }
 
-func (b *BackupReader) complete(live int) error {
-	if live != b.Info.Objects {
-		return fmt.Errorf("%w: it has %d objects and should have %d", archive.ErrDamaged, live, b.Info.Objects)
+func (b *BackupReader) complete() error {
+	if b.live != b.Info.Objects {
+		return fmt.Errorf("%w: it has %d objects and should have %d", archive.ErrDamaged, b.live, b.Info.Objects)
 	}
 	return nil
 }

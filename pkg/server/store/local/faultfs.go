@@ -34,6 +34,10 @@ type freezingFS struct {
 	thawed  chan struct{} // closed by thaw, in tests only
 
 	repeat time.Duration // between two tries; 0: nothing is repeated
+	// discards is set for what is thrown away as a whole at the first error. Nothing
+	// stands still then: it goes on and ends, and writes nothing any more.
+	discards bool
+	spoilt   atomic.Bool // it met that error
 
 	mu      sync.Mutex // guards what follows
 	waiting int        // operations that are being repeated
@@ -134,10 +138,19 @@ func (f *freezingFS) check(op, path string, err error) error {
 	if err == nil || f.passes(err) {
 		return err
 	}
-	f.fail(fmt.Errorf("%s %s: %w", op, path, err))
+	f.spoil(fmt.Errorf("%s %s: %w", op, path, err))
+	if f.discards {
+		return nil
+	}
 	f.once.Do(func() { close(f.frozen) })
 	<-f.thawed
 	return nil
+}
+
+// spoil reports an error after which nothing that is written may be relied on.
+func (f *freezingFS) spoil(err error) {
+	f.fail(err)
+	f.spoilt.Store(f.discards)
 }
 
 func (f *freezingFS) isFrozen() bool {
@@ -157,9 +170,8 @@ func (f *freezingFS) thaw() { close(f.thawed) }
 func (f *freezingFS) Unwrap() vfs.FS { return f.FS }
 
 func (f *freezingFS) wrap(op, name string, file vfs.File, err error) (vfs.File, error) {
-	if f.check(op, name, err) != err {
-		// A thaw: what can't be on disk goes nowhere.
-		file, err = vfs.NewMem().Create("nowhere", vfs.WriteCategoryUnspecified)
+	if f.check(op, name, err) != err { // a thaw
+		file, err = nowhere()
 	}
 	if err != nil {
 		return nil, err
@@ -167,7 +179,15 @@ func (f *freezingFS) wrap(op, name string, file vfs.File, err error) (vfs.File, 
 	return &freezingFile{File: file, fs: f, path: name}, nil
 }
 
+// nowhere takes what can't be on disk.
+func nowhere() (vfs.File, error) {
+	return vfs.NewMem().Create("nowhere", vfs.WriteCategoryUnspecified)
+}
+
 func (f *freezingFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	if f.spoilt.Load() {
+		return nowhere()
+	}
 	var file vfs.File
 	create := func() (err error) { file, err = f.FS.Create(name, c); return err }
 	if !vital(f.PathBase(name)) {

@@ -2,8 +2,10 @@ package local
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"syscall"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -20,6 +22,7 @@ const (
 	defaultMemTableSize = 32 << 20 // one fills in seconds at full load; four are kept at most
 	minMemTableSize     = 256 << 10
 	defaultCacheBytes   = 64 << 20
+	baseBytes           = 64 << 20  // below which tables are merged as a whole
 	bytesPerSync        = 512 << 10 // so that no sync has to wait for much that was written before
 )
 
@@ -36,13 +39,16 @@ func (s *Store) pebbleOptions(lock *pebble.Lock, readOnly bool) *pebble.Options 
 		MemTableStopWritesThreshold: 4,
 		L0CompactionThreshold:       2,
 		L0StopWritesThreshold:       1000,
-		LBaseMaxBytes:               64 << 20,
+		LBaseMaxBytes:               baseBytes,
 		MaxOpenFiles:                1000,
 		BytesPerSync:                bytesPerSync,
 		WALBytesPerSync:             bytesPerSync,
 		Logger:                      pebbleLogger{s},
 		EventListener: &pebble.EventListener{
 			BackgroundError: func(err error) {
+				if errno := syscall.Errno(0); s.opts.restoring && errors.As(err, &errno) {
+					s.fs.spoil(err) // it would be repeated for ever
+				}
 				// On a full disk it fails dozens of times a second.
 				if held, ok := s.background.pass(time.Now()); ok {
 					s.log.Warn("store: background work failed and is repeated", "error", line(err), "unreported", held)

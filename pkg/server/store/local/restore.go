@@ -51,8 +51,9 @@ type RestoreOptions struct {
 
 // Restore makes a store of the backup, and returns the revision at which it
 // stands. All of the file is verified, and all of the store that came of it is
-// read again, before Dir becomes a directory that Open takes. Where it fails, Dir
-// is left as it was; where it is cut off, Open refuses it and Restore begins anew.
+// read again, before Dir becomes a directory that Open takes. Where it fails, all is
+// left as it was; where it is cut off, Open refuses Dir and Restore begins anew. A
+// *FullError says that there was too little room.
 //
 // Live objects come with all their kept versions, each with the revision that it
 // had: no other content ever had it. All states before the returned revision are
@@ -68,21 +69,79 @@ func (b *BackupReader) Restore(ctx context.Context, o RestoreOptions) (store.Rev
 		o.batchBytes = maxBatchBytes / 2
 	}
 	so := Options{Dir: o.Dir, FS: o.FS, Logger: o.Logger, InitialVersion: current + 1, restoring: true}.withDefaults()
-	site, err := chooseSite(so.FS, o.Dir)
-	if err != nil {
-		return 0, fmt.Errorf("restore into %s: %w", o.Dir, err)
+	site, err := takeSite(so.FS, o.Dir)
+	if err == nil {
+		so.Dir, so.lock = site.dir, site.lock
+		err = b.fill(ctx, so, o.batchBytes)
 	}
-	err = b.fill(ctx, so, o.batchBytes)
 	if err == nil {
 		err = b.verifyRestored(ctx, so, current)
 	}
 	if err == nil {
 		err = site.finish()
 	}
-	if err != nil {
-		return 0, fmt.Errorf("restore into %s: %w", o.Dir, errors.Join(err, site.clear(err)))
+	if err == nil {
+		return current, site.lock.Close()
 	}
-	return current, nil
+	if lacking(err) == store.ErrFull {
+		err = b.full(ctx, roomOf(so.FS, site.dir))
+	}
+	if left := site.clear(err); left != nil {
+		err = fmt.Errorf("%w; what was written is left there: %w", err, left)
+	}
+	return 0, fmt.Errorf("restore into %s: %w", o.Dir, err)
+}
+
+// FullError comes from a restore for which there is too little room.
+type FullError struct {
+	// Missing is about how many bytes more are needed: for what is not written yet,
+	// if it takes as much as what was read, to merge tables, and for the reserve of a
+	// running store.
+	Missing uint64
+}
+
+func (e *FullError) Error() string {
+	return fmt.Sprintf("the disk is full: about %d more bytes are needed", e.Missing)
+}
+
+// Unwrap makes it a store.ErrFull.
+func (e *FullError) Unwrap() error { return store.ErrFull }
+
+// full tells how much is missing. It is called before what was written is removed.
+func (b *BackupReader) full(ctx context.Context, r room) error {
+	if err := b.sample(ctx); err != nil {
+		return err
+	}
+	used, logs, err := r.used()
+	if err != nil {
+		used, logs = 0, 0 // the estimate is higher then
+	}
+	tables := used - logs
+	total := b.bytes / uint64(max(b.live, 1)) * uint64(max(b.Info.Objects, 1))
+	needed := max(total, tables) - tables + min(total, baseBytes) + max(r.reserve, startRoom+2*logs)
+	usage, err := r.fs.GetDiskUsage(r.dir)
+	if err != nil {
+		usage.AvailBytes = 0
+	}
+	return &FullError{max(needed, usage.AvailBytes+startRoom) - usage.AvailBytes}
+}
+
+// sample reads some objects, if none was read before, to know how large they are.
+func (b *BackupReader) sample(ctx context.Context) error {
+	if b.live > 0 {
+		return nil
+	}
+	enough := errors.New("enough")
+	err := b.each(ctx, func(*store.Record, bool) error {
+		if b.live < 1000 {
+			return nil
+		}
+		return enough
+	})
+	if errors.Is(err, enough) {
+		return nil
+	}
+	return err
 }
 
 // counter is the revision at which the restored store stands.
@@ -113,13 +172,20 @@ func (b *BackupReader) fill(ctx context.Context, o Options, batchBytes int) erro
 	if err != nil {
 		return err
 	}
-	l := loader{s: s, ctx: ctx, limit: batchBytes}
+	// On a small disk the logs are kept short.
+	l := loader{s: s, ctx: ctx, limit: min(batchBytes, int(s.opts.memTableSize/2))}
 	err = b.each(ctx, l.add)
 	if err == nil {
 		lost := append(slices.Clone(b.Info.Lost), span{b.Info.Revision + 1, s.State().Current})
 		err = l.finish(lost)
 	}
-	return errors.Join(err, s.Close())
+	if err = errors.Join(err, s.Close()); err == nil {
+		err = s.failureErr() // met while it was closed
+	}
+	if err == nil {
+		err = s.room.checkStart()
+	}
+	return err
 }
 
 // loader writes records with the revisions that they have.
@@ -163,6 +229,9 @@ func (l *loader) finish(lost spans) error {
 func (l *loader) flush() error {
 	b := l.batch
 	l.batch = nil
+	if err := l.s.room.checkWrite(b.Len()); err != nil {
+		return errors.Join(err, b.Close())
+	}
 	return l.s.write(l.ctx, &maintenance{batch: b}) // never closed: after a failure the committer may still have it
 }
 

@@ -2,13 +2,11 @@ package local
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"slices"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
-
-	"example.com/cmctl/pkg/server/store"
 )
 
 // restoreFile is in a directory as long as a restore into it is not finished. It
@@ -27,22 +25,54 @@ var ErrUnfinished = errors.New("a restore into it was not finished; run cmserver
 // ErrNotEmpty comes from a restore into a directory that holds something.
 var ErrNotEmpty = errors.New("it is not empty; name another directory, or move away what is in it")
 
-// site is the directory of a restore.
+// site is the directory of a restore, which has it for itself until it is finished
+// or cleared.
 type site struct {
 	fs   vfs.FS
 	dir  string
-	made bool // by the restore
+	lock *pebble.Lock // nil: it could not be had
+	// made are the folders that were not there before, the innermost first.
+	made []string
+	// locked says that a lock file was there before, and nothing of a restore.
+	locked bool
 }
 
-func chooseSite(fsys vfs.FS, dir string) (site, error) {
+// takeSite locks the directory, which is made if it is missing. What was made is
+// in the site even where it can't be had.
+func takeSite(fsys vfs.FS, dir string) (site, error) {
+	s := site{fs: fsys, dir: dir}
 	names, err := fsys.List(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return site{fsys, dir, true}, nil
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		s.made = missing(fsys, dir)
+	case err != nil:
+		return s, err
 	}
+	if err := vacant(names); err != nil {
+		return s, err
+	}
+	s.locked = slices.Contains(names, lockFile) && !slices.Contains(names, restoreFile)
+	path, lock, err := lockDir(fsys, dir)
 	if err == nil {
-		err = vacant(names)
+		s.dir, s.lock = path, lock
 	}
-	return site{fsys, dir, false}, err
+	return s, err
+}
+
+// missing are dir and the folders around it that are not there.
+func missing(fsys vfs.FS, dir string) []string {
+	var all []string
+	for ; !here(fsys, dir); dir = fsys.PathDir(dir) {
+		all = append(all, dir)
+	}
+	return all
+}
+
+// here says whether there is something. A path that can't be followed for another
+// reason is none that a restore makes.
+func here(fsys vfs.FS, path string) bool {
+	_, err := fsys.Stat(path)
+	return !errors.Is(err, fs.ErrNotExist) || fsys.PathDir(path) == path
 }
 
 // spared says what may be in an empty directory: the lock, and what a file system
@@ -81,11 +111,11 @@ func (s *Store) admit() error {
 	if err := vacant(names); err != nil {
 		return err
 	}
-	here := site{s.opts.FS, s.opts.Dir, false}
-	if err := here.mark(); err != nil {
+	site := site{fs: s.opts.FS, dir: s.opts.Dir}
+	if err := site.mark(); err != nil {
 		return err
 	}
-	return here.empty(names)
+	return site.empty(names)
 }
 
 func (s site) path(name string) string { return s.fs.PathJoin(s.dir, name) }
@@ -115,31 +145,53 @@ func (s site) empty(names []string) error {
 // wrote it was closed.
 func (s site) finish() error {
 	err := errors.Join(s.fs.Remove(s.path(restoreFile)), syncDir(s.fs, s.dir))
-	if err == nil && s.made {
-		err = syncDir(s.fs, s.fs.PathDir(s.dir))
+	for _, dir := range s.made {
+		err = errors.Join(err, syncDir(s.fs, s.fs.PathDir(dir)))
+	}
+	if err != nil {
+		_ = s.mark() // for clear, which finds at least the file, synced or not
 	}
 	return err
 }
 
-// clear leaves the directory as it was before a restore that failed because of
-// err. The mark goes last, so that nobody opens what is left meanwhile. What is
-// not the restore's is left alone, and so is a directory whose store can't be
-// closed: the mark stays in it.
-func (s site) clear(err error) error {
-	if errors.Is(err, ErrNotEmpty) || errors.Is(err, store.ErrLocked) || errors.Is(err, store.ErrFailed) {
-		return nil
+// clear leaves everything as it was before a restore that failed because of cause.
+// What is not the restore's is left alone. The lock goes last, so that nobody works
+// in what is left meanwhile.
+func (s site) clear(cause error) error {
+	if s.lock != nil {
+		var err error
+		if !errors.Is(cause, ErrNotEmpty) {
+			err = s.clearFiles()
+		}
+		if err == nil && !s.locked {
+			err = s.fs.Remove(s.path(lockFile))
+		}
+		if err = errors.Join(err, s.lock.Close()); err != nil {
+			return err
+		}
 	}
+	for _, dir := range s.made {
+		// What can't be removed is empty, or has something of others in it: both
+		// hinder no other restore. A link that leads nowhere is theirs as well.
+		if here(s.fs, dir) && s.fs.Remove(dir) != nil {
+			break
+		}
+	}
+	return nil
+}
+
+// clearFiles removes what was written. The mark goes last, so that what is left of
+// it, should the process end meanwhile, is never taken for a store.
+func (s site) clearFiles() error {
 	names, err := s.fs.List(s.dir)
 	if err != nil || !slices.Contains(names, restoreFile) {
-		return nil // it got no further
+		return err // it got no further
 	}
 	if err := s.empty(names); err != nil {
-		return fmt.Errorf("what was written is left there: %w", err)
+		return err
 	}
-	err = s.fs.Remove(s.path(lockFile))
-	err = errors.Join(err, s.fs.Remove(s.path(restoreFile)))
-	if err == nil && s.made {
-		err = s.fs.Remove(s.dir)
+	if err := syncDir(s.fs, s.dir); err != nil {
+		return err
 	}
-	return err
+	return s.fs.Remove(s.path(restoreFile))
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -353,32 +354,193 @@ func TestCrashDuringRestore(t *testing.T) {
 	}
 }
 
-// A disk that is full fails the restore, and what is left is no store.
-func TestAFullDiskDuringRestore(t *testing.T) {
-	s := open(t, Options{InMemory: true})
-	lively(t, s, 200)
+// Whatever can't be written, from some operation on: the restore fails with the cause,
+// and leaves no more than there was.
+func TestADiskThatFailsARestoreIsLeftAsItWas(t *testing.T) {
+	s := open(t, Options{InMemory: true, apartAbove: 1000})
+	lively(t, s, 60)
+	for i := range 200 { // enough for several tables of a small disk
+		put(t, s, store.Key(fmt.Sprintf("long/%03d", i)), text(10_000))
+	}
 	backup := backupOf(t, s)
-	disk := vfs.NewMem()
-	writes := 0
-	full := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if op.Kind == errorfs.OpFileWrite && strings.HasSuffix(op.Path, ".log") {
-			if writes++; writes > 10 {
-				return syscall.ENOSPC
+	for name, c := range map[string]struct {
+		cause error
+		op    func(errorfs.Op) bool
+		want  error
+	}{
+		"full":               {syscall.ENOSPC, isGrowth, store.ErrFull},
+		"full for tables":    {syscall.ENOSPC, func(op errorfs.Op) bool { return isGrowth(op) && strings.HasSuffix(op.Path, ".sst") }, store.ErrFull},
+		"a quota":            {syscall.EDQUOT, isGrowth, store.ErrFull},
+		"broken":             {syscall.EIO, isGrowth, syscall.EIO},
+		"broken for tables":  {syscall.EIO, func(op errorfs.Op) bool { return isGrowth(op) && strings.HasSuffix(op.Path, ".sst") }, syscall.EIO},
+		"broken when synced": {syscall.EIO, isSync, syscall.EIO},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tried := 0
+			for first, hit := 1, true; hit; first += 1 + first/2 {
+				disk := vfs.NewMem()
+				disk.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 32 << 20, TotalBytes: 16 << 20})
+				if first%2 == 0 {
+					ok(t, disk.MkdirAll("parent/store", 0o700))
+				}
+				var count atomic.Int64
+				failing := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
+					if c.op(op) && count.Add(1) >= int64(first) {
+						return fmt.Errorf("%s: %w", op.Path, c.cause)
+					}
+					return nil
+				}))
+				_, err := begun(t, backup).Restore(t.Context(), RestoreOptions{Dir: "parent/store", FS: failing, batchBytes: 50_000})
+				if hit = int(count.Load()) >= first; !hit {
+					ok(t, err)
+					break
+				}
+				tried++
+				var full *FullError
+				if !errors.Is(err, c.want) || (c.want == store.ErrFull) != errors.As(err, &full) {
+					t.Errorf("operation %d: %v", first, err)
+				}
+				if full != nil && (full.Missing < startRoom || strings.Contains(err.Error(), "\n")) {
+					t.Errorf("operation %d: it says %q", first, err)
+				}
+				names, err := disk.List("parent/store")
+				// What can't be made durable is for the next restore to remove.
+				if slices.Contains(names, restoreFile) && c.op(errorfs.Op{Kind: errorfs.OpFileSync}) {
+					continue
+				}
+				if there := err == nil; there != (first%2 == 0) || len(names) > 0 {
+					t.Errorf("operation %d: left behind: %v, %v", first, names, err)
+				}
+			}
+			if tried < 3 {
+				t.Errorf("%d operations failed", tried)
+			}
+		})
+	}
+}
+
+// isGrowth says whether an operation takes room. The lock takes none in a file system
+// in memory, which can't fail to make one.
+func isGrowth(op errorfs.Op) bool {
+	return (op.Kind == errorfs.OpCreate || op.Kind == errorfs.OpFileWrite || op.Kind == errorfs.OpReuseForWrite) &&
+		!strings.HasSuffix(op.Path, lockFile)
+}
+
+func isSync(op errorfs.Op) bool {
+	return op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData || op.Kind == errorfs.OpFileSyncTo
+}
+
+// A restore ends before the disk does, and says how much is missing. With as much
+// more it comes to its end.
+func TestARestoreSaysHowMuchRoomItNeeds(t *testing.T) {
+	s := open(t, Options{InMemory: true})
+	for i := range 300 {
+		put(t, s, store.Key(fmt.Sprintf("key/%03d", i)), text(10_000))
+	}
+	backup := backupOf(t, s)
+	for _, left := range []uint64{0, 1 << 20, 2 << 20, 4 << 20} {
+		disk := &tightFS{MemFS: vfs.NewMem(), total: left}
+		_, err := begun(t, backup).Restore(t.Context(), RestoreOptions{Dir: "store", FS: disk})
+		var full *FullError
+		if !errors.As(err, &full) {
+			t.Errorf("with %d bytes: %v", left, err)
+			continue
+		}
+		disk.total += full.Missing
+		_, err = begun(t, backup).Restore(t.Context(), RestoreOptions{Dir: "store", FS: disk})
+		if err != nil || disk.total > 16<<20 {
+			t.Errorf("with %d bytes, and then %d more: %v", left, full.Missing, err)
+		}
+		ok(t, open(t, mem(disk)).Healthy())
+	}
+}
+
+// tightFS is a file system with so many bytes, of which the store's files take some.
+type tightFS struct {
+	*vfs.MemFS
+	total uint64
+}
+
+func (d *tightFS) GetDiskUsage(string) (vfs.DiskUsage, error) {
+	used, _, err := room{fs: d.MemFS, dir: "store"}.used()
+	if err != nil {
+		used = 0 // there is no directory yet
+	}
+	return vfs.DiskUsage{AvailBytes: d.total - min(used, d.total), TotalBytes: d.total, UsedBytes: used}, nil
+}
+
+// text takes as much room as it is long.
+func text(size int) string {
+	b := make([]byte, size)
+	for i := range b {
+		b[i] = byte(rand.N(256))
+	}
+	return string(b)
+}
+
+// Two restores don't work in one directory, and the one that comes later leaves it to
+// the other.
+func TestARestoreHasItsDirectoryForItself(t *testing.T) {
+	s := open(t, Options{InMemory: true})
+	lively(t, s, 60)
+	backup := backupOf(t, s)
+	dir := t.TempDir()
+	second := func() error {
+		_, err := begun(t, backup).Restore(t.Context(), RestoreOptions{Dir: dir})
+		return err
+	}
+	tried := 0
+	b, err := NewBackupReader(bytes.NewReader(backup), func(done, _ int) {
+		if tried++; tried%10 == 0 {
+			if err := second(); !errors.Is(err, store.ErrLocked) {
+				t.Errorf("after %d objects: %v", done, err)
 			}
 		}
-		return nil
-	}))
-	b := begun(t, backup)
-	o := Options{Dir: "store", FS: full, InitialVersion: 1 << 30, restoring: true}
-	stands, err := Open(o)
+	})
 	ok(t, err)
-	l := loader{s: stands, ctx: t.Context(), limit: 3000}
-	if err := b.each(t.Context(), l.add); !errors.Is(err, store.ErrFailed) || !errors.Is(err, syscall.ENOSPC) {
-		t.Errorf("got %v", err)
+	_, err = b.Restore(t.Context(), RestoreOptions{Dir: dir, batchBytes: 3000})
+	ok(t, err)
+	if err := second(); !errors.Is(err, ErrNotEmpty) {
+		t.Errorf("afterwards: %v", err)
 	}
-	endFailed(t, stands)
-	if _, err := Open(mem(disk)); !errors.Is(err, ErrUnfinished) {
-		t.Errorf("open: %v", err)
+	put(t, open(t, Options{Dir: dir}), "b", "1")
+}
+
+// Folders around the directory that the restore made go with it; what was there stays,
+// a lock file and a link that leads nowhere too.
+func TestWhatAFailedRestoreFound(t *testing.T) {
+	s := open(t, Options{InMemory: true})
+	lively(t, s, 60)
+	backup := backupOf(t, s)
+	cut := backup[:len(backup)-1]
+	for name, c := range map[string]struct {
+		prepare func(root string) error
+		dir     string
+		want    []string
+	}{
+		"nothing":         {func(string) error { return nil }, "a/b/c", nil},
+		"a folder":        {func(root string) error { return os.Mkdir(filepath.Join(root, "a"), 0o700) }, "a/b/c", []string{"a"}},
+		"a lock file":     {func(root string) error { return os.WriteFile(filepath.Join(root, lockFile), nil, 0o600) }, ".", []string{lockFile}},
+		"a link to none":  {func(root string) error { return os.Symlink("nowhere", filepath.Join(root, "link")) }, "link", []string{"link"}},
+		"a cut off first": {func(root string) error { return os.WriteFile(filepath.Join(root, restoreFile), nil, 0o600) }, ".", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			ok(t, c.prepare(root))
+			_, err := begun(t, cut).Restore(t.Context(), RestoreOptions{Dir: filepath.Join(root, c.dir), batchBytes: 3000})
+			if err == nil {
+				t.Fatal("restored")
+			}
+			entries, err := os.ReadDir(root)
+			ok(t, err)
+			var names []string
+			for _, e := range entries {
+				names = append(names, e.Name())
+			}
+			if !slices.Equal(names, c.want) {
+				t.Errorf("there is %v, want %v", names, c.want)
+			}
+		})
 	}
 }
 

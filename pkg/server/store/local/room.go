@@ -15,6 +15,9 @@ import (
 // written out.
 const maxReserve = 256 << 20
 
+// startRoom is what a start needs beside what its logs hold.
+const startRoom = 1 << 20
+
 // level is what there is room for.
 type level int
 
@@ -76,24 +79,40 @@ func (r room) look() (level, error) {
 
 // checkStart is an error if the logs that are there can't be written out as tables,
 // with which every start begins: Pebble would try it over and over and never open.
-func (r room) checkStart() error {
+func (r room) checkStart() error { return r.checkWrite(0) }
+
+// checkWrite is an error if after so many bytes more the store could not be started.
+func (r room) checkWrite(size int) error {
 	usage, err := r.fs.GetDiskUsage(r.dir)
 	if err != nil {
 		return nil // an unknown amount is no reason to refuse
 	}
-	names, err := r.fs.List(r.dir)
+	_, logs, err := r.used()
 	if err != nil {
 		return err
 	}
-	needed := uint64(1 << 20)
-	for _, name := range names {
-		info, err := r.fs.Stat(r.fs.PathJoin(r.dir, name))
-		if err == nil && strings.HasSuffix(name, ".log") {
-			needed += uint64(info.Size())
-		}
-	}
+	needed := startRoom + logs + 2*uint64(size) // first in the log, then in a table
 	if usage.AvailBytes >= needed {
 		return nil
 	}
 	return fmt.Errorf("%d KiB are left, and %d KiB are needed to start: %w", usage.AvailBytes>>10, needed>>10, syscall.ENOSPC)
+}
+
+// used is how many bytes the store's files have, and its logs of these.
+func (r room) used() (all, logs uint64, err error) {
+	names, err := r.fs.List(r.dir)
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, name := range names {
+		info, err := r.fs.Stat(r.fs.PathJoin(r.dir, name))
+		if err != nil || info.IsDir() {
+			continue // it may go at any time
+		}
+		all += uint64(info.Size())
+		if strings.HasSuffix(name, ".log") {
+			logs += uint64(info.Size())
+		}
+	}
+	return all, logs, nil
 }

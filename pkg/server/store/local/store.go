@@ -62,6 +62,7 @@ type Options struct {
 	outcomeWait  time.Duration // for a write that is under way, beyond its context
 	readOnly     bool          // change nothing; whoever sets it makes no commits
 	restoring    bool          // Restore fills it
+	lock         *pebble.Lock  // of Dir, which stays its owner's; nil: the store takes it
 	now          func() time.Time
 }
 
@@ -178,9 +179,12 @@ func lockStore(o Options) (*Store, error) {
 	if o.InitialVersion < 1 {
 		return nil, fmt.Errorf("open store %s: initial version %d is below 1", o.Dir, o.InitialVersion)
 	}
-	dir, lock, err := lockDir(o.FS, o.Dir)
-	if err != nil {
-		return nil, err
+	dir, lock := o.Dir, o.lock
+	if lock == nil {
+		var err error
+		if dir, lock, err = lockDir(o.FS, o.Dir); err != nil {
+			return nil, err
+		}
 	}
 	o.Dir = dir
 	s := &Store{
@@ -195,8 +199,8 @@ func lockStore(o Options) (*Store, error) {
 	}
 	s.background.period = time.Minute
 	s.fs = newFreezingFS(o.FS, s.closing, s.fail)
-	if o.restoring {
-		s.fs.repeat = 0 // whoever restores is told at once, and begins anew
+	if o.restoring { // whoever restores is told at once, and begins anew
+		s.fs.repeat, s.fs.discards = 0, true
 	}
 	s.room = roomOf(o.FS, dir)
 	if s.room.reserve > 0 { // which must hold what several of them leave behind
@@ -321,7 +325,10 @@ func (s *Store) release() error {
 	if s.mark != nil {
 		err = errors.Join(err, s.mark.close())
 	}
-	return errors.Join(err, s.lock.Close())
+	if s.opts.lock == nil {
+		err = errors.Join(err, s.lock.Close())
+	}
+	return err
 }
 
 func (s *Store) start() {
@@ -427,7 +434,7 @@ func (s *Store) close() error {
 	s.ops.Lock() // every call that was running has ended
 	defer s.ops.Unlock()
 	s.pins.clear()
-	s.fs.armed.Store(false)
+	s.fs.armed.Store(s.fs.spoilt.Load()) // what is thrown away needs no end that holds
 	if err := s.release(); err != nil {
 		return fmt.Errorf("close store %s: %w", s.opts.Dir, err)
 	}
