@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -37,7 +39,9 @@ func backupCommand(out streams) *cobra.Command {
 			"asked through a socket in its data directory, which its own user alone can open. If no\n" +
 			"server has the directory open, backup reads it by itself, and changes nothing in it.\n\n" +
 			"The file appears whole or not at all, can be read by its owner alone, and replaces no\n" +
-			"other. '-' writes to standard output.",
+			"other. '-' writes to standard output.\n\n" +
+			"Exit code 0: it is a whole backup. 1: there is none. 2: nothing was begun: FILE or the data\n" +
+			"directory can't be used, or the call was wrong. 130, 143: ended by SIGINT, SIGTERM.",
 		Example: "  cmserver backup cmserver-2026-11-30.backup\n" +
 			"  cmserver backup --data-dir /var/lib/cmserver /backups/cmserver.backup --force\n" +
 			"  cmserver backup - | zstd >cmserver.backup.zst",
@@ -86,7 +90,7 @@ func oneFile(cmd *cobra.Command, args []string) error {
 }
 
 func (o backupOptions) run(ctx context.Context) error {
-	target, err := o.target()
+	target, err := o.target(ctx)
 	if err != nil {
 		return err
 	}
@@ -96,11 +100,12 @@ func (o backupOptions) run(ctx context.Context) error {
 	}
 	if err != nil {
 		target.discard()
-		return fmt.Errorf("no backup was made of %s: %w", o.dataDir, err)
+		return o.explain(endedBy(ctx, err))
 	}
-	_, err = fmt.Fprintf(o.out.err, "backed up %d objects in %d versions, up to resourceVersion %d: %s, %d bytes\n",
+	// It is made, whether that can be told or not.
+	fmt.Fprintf(o.out.err, "backed up %d objects in %d versions, up to resourceVersion %d: %s, %d bytes\n",
 		info.Objects, info.Versions, info.Revision, target.name(), size)
-	return err
+	return nil
 }
 
 // target is where the backup goes.
@@ -111,23 +116,23 @@ type target interface {
 	discard()
 }
 
-func (o backupOptions) target() (target, error) {
+func (o backupOptions) target(ctx context.Context) (target, error) {
 	if o.file != dash {
 		return newBackupFile(o.file, o.force)
 	}
 	if f, ok := o.out.out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		return nil, usageError{errors.New("a backup is nothing for a terminal; redirect the output, or name a file")}
 	}
-	return standardOutput{o.out.out}, nil
+	return standardOutput{newLetGoWriter(ctx, o.out.out)}, nil
 }
 
 // standardOutput is there as it comes: its reader must look at the exit code, or
 // verify what it has.
-type standardOutput struct{ io.Writer }
+type standardOutput struct{ letGoWriter }
 
-func (standardOutput) name() string  { return "standard output" }
-func (standardOutput) commit() error { return nil }
-func (standardOutput) discard()      {}
+func (standardOutput) name() string    { return "standard output" }
+func (s standardOutput) commit() error { return s.finish() }
+func (s standardOutput) discard()      { _ = s.finish() } // what is there is no backup anyway
 
 // copyTo copies a backup to w and verifies what it copies.
 func (o backupOptions) copyTo(ctx context.Context, w io.Writer) (info local.BackupInfo, size int64, err error) {
@@ -144,7 +149,7 @@ func (o backupOptions) copyTo(ctx context.Context, w io.Writer) (info local.Back
 		err = b.Verify(ctx)
 	}
 	if err != nil {
-		return info, 0, o.explain(err)
+		return info, 0, err
 	}
 	return b.Info, counted.n, nil
 }
@@ -158,18 +163,22 @@ func (o backupOptions) source(ctx context.Context) (io.ReadCloser, error) {
 	return body, err
 }
 
-// explain says what to do about what only this command knows.
+// explain says why there is no backup, and what to do about what only this command
+// knows.
 func (o backupOptions) explain(err error) error {
+	none := func(err error) error { return fmt.Errorf("no backup was made of %s: %w", o.dataDir, err) }
 	switch {
 	case errors.Is(err, store.ErrLocked):
-		return fmt.Errorf("%w (a server has it open and offers no backup: it is starting or stopping, so try again, "+
-			"or it said at its start why not)", store.ErrLocked)
+		return usageError{none(fmt.Errorf("%w (a server has it open and offers no backup: it is starting or stopping, so try again, "+
+			"or it said at its start why not)", store.ErrLocked))}
+	case errors.Is(err, local.ErrNoStore), errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.ENOTDIR):
+		return usageError{none(err)}
 	case errors.Is(err, store.ErrDamaged):
-		return fmt.Errorf("%w; stop the server and see 'cmserver check'", err)
+		err = fmt.Errorf("%w; stop the server and see 'cmserver check'", err)
 	case errors.Is(err, archive.ErrDamaged):
-		return fmt.Errorf("it broke off, or was changed on its way; try again: %w", err)
+		err = fmt.Errorf("it broke off, or was changed on its way; try again: %w", err)
 	}
-	return err
+	return none(err)
 }
 
 // dirBackup is the backup of a directory that no server has open.

@@ -25,6 +25,8 @@ func newBackupFile(path string, force bool) (*backupFile, error) {
 	f := &backupFile{path: path, force: force}
 	info, err := os.Lstat(path)
 	switch {
+	case err == nil && info.IsDir():
+		return nil, usageError{fmt.Errorf("%s is a directory; name a file in it", path)}
 	case err == nil && !info.Mode().IsRegular():
 		return nil, usageError{fmt.Errorf("%s is no file; '-' writes to standard output", path)}
 	case err == nil && !force:
@@ -34,7 +36,7 @@ func newBackupFile(path string, force bool) (*backupFile, error) {
 		// Not every file system can do it.
 		f.File, err = os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.part")
 		if err != nil {
-			return nil, fmt.Errorf("can't write beside %s: %w", path, err)
+			return nil, usageError{fmt.Errorf("can't write beside %s: %w", path, err)}
 		}
 		f.temp = f.Name()
 	}

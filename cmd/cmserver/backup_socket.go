@@ -181,7 +181,7 @@ func askForBackup(ctx context.Context, dataDir string) (io.ReadCloser, error) {
 	}
 	resp, err := transport.RoundTrip(req)
 	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ECONNREFUSED):
 		return nil, errNoServer
 	case errors.Is(err, fs.ErrPermission):
 		return nil, fmt.Errorf("its server belongs to another user: run this command as that user: %w", err)

@@ -254,21 +254,27 @@ func TestWhatBackupRestoreAndCheckRefuse(t *testing.T) {
 		{"no file for a backup", []string{"backup"}, 2, []string{"one argument"}},
 		{"two files", []string{"backup", "a", "b"}, 2, []string{"one argument"}},
 		{"a file that is there", []string{"backup", "--data-dir", stopped, other}, 2, []string{other, "there already", "--force"}},
-		{"a folder as file", []string{"backup", "--data-dir", stopped, "--force", folder}, 2, []string{"no file"}},
+		{"a folder as file", []string{"backup", "--data-dir", stopped, "--force", folder}, 2, []string{folder, "is a directory"}},
 		{"a device as file", []string{"backup", "--data-dir", stopped, "--force", os.DevNull}, 2, []string{"no file", "'-'"}},
-		{"a folder that isn't there", []string{"backup", "--data-dir", stopped, filepath.Join(folder, "no", "file")}, 1, []string{"can't write"}},
-		{"backup of nothing", []string{"backup", "--data-dir", folder, filepath.Join(folder, "new")}, 1, []string{"there is no store in " + folder}},
-		{"backup of the default directory, which isn't there", []string{"backup", filepath.Join(folder, "new")}, 1, []string{"there is no store in"}},
+		{"a folder that isn't there", []string{"backup", "--data-dir", stopped, filepath.Join(folder, "no", "file")}, 2, []string{"can't write"}},
+		{"a file as folder", []string{"backup", "--data-dir", stopped, filepath.Join(other, "file")}, 2, []string{"can't write"}},
+		{"backup of a file", []string{"backup", "--data-dir", other, filepath.Join(folder, "new")}, 2, []string{other, "not a directory"}},
+		{"backup of nothing", []string{"backup", "--data-dir", folder, filepath.Join(folder, "new")}, 2, []string{"there is no store in " + folder}},
+		{"backup of the default directory, which isn't there", []string{"backup", filepath.Join(folder, "new")}, 2, []string{"there is no store in"}},
 		{"backup of damaged data", []string{"backup", "--data-dir", damaged, filepath.Join(folder, "new")}, 1, []string{"damaged", "cmserver check"}},
 		{"an unknown setting", []string{"backup", "--listen", "x", "file"}, 2, []string{"--listen", "--help"}},
-		{"restore over a store", []string{"restore", backup, "--data-dir", stopped}, 1, []string{stopped, "not empty"}},
-		{"restore over a running server's", []string{"restore", backup, "--data-dir", running}, 1, []string{running, "not empty"}},
+		{"restore over a store", []string{"restore", backup, "--data-dir", stopped}, 2, []string{stopped, "not empty"}},
+		{"restore over a running server's", []string{"restore", backup, "--data-dir", running}, 2, []string{running, "not empty"}},
+		{"restore over a file", []string{"restore", backup, "--data-dir", other}, 2, []string{other, "not a directory"}},
+		{"restore beyond all versions", []string{"restore", backup, "--data-dir", filepath.Join(folder, "new"), "--above", "9223372036854775807"}, 2, []string{"go beyond"}},
+		{"restore of a folder", []string{"restore", folder, "--data-dir", filepath.Join(folder, "new")}, 2, []string{folder + " is a directory"}},
 		{"restore of nothing", []string{"restore", backup + ".not", "--data-dir", folder}, 2, []string{backup + ".not"}},
 		{"restore of something else", []string{"restore", other, "--data-dir", filepath.Join(folder, "new")}, 1, []string{"no backup"}},
 		{"a short advance", []string{"restore", backup, "--data-dir", filepath.Join(folder, "new"), "--advance", "1000"}, 2, []string{"1048576"}},
 		{"above nothing", []string{"restore", backup, "--data-dir", filepath.Join(folder, "new"), "--above", "0"}, 2, []string{"--above"}},
 		{"check of a running server's data", []string{"check", "--data-dir", running}, 2, []string{"while a server has it open", "backup"}},
 		{"check of nothing", []string{"check", "--data-dir", folder}, 2, []string{"there is no store in " + folder}},
+		{"check of a file as folder", []string{"check", "--data-dir", other}, 2, []string{other, "not a directory"}},
 		{"check of no file", []string{"check", backup + ".not"}, 2, []string{backup + ".not"}},
 		{"check of a folder as file", []string{"check", folder}, 2, []string{"--data-dir " + folder}},
 		{"check of both", []string{"check", backup, "--data-dir", stopped}, 2, []string{"either"}},
@@ -333,7 +339,7 @@ func TestADirectoryThatTakesNoSocket(t *testing.T) {
 		t.Errorf("log: %s", log)
 	}
 	code, _, said := invoke(t, nil, "backup", "--data-dir", dir, filepath.Join(t.TempDir(), "file"))
-	if code != 1 || !strings.Contains(said, "offers no backup") {
+	if code != 2 || !strings.Contains(said, "offers no backup") {
 		t.Errorf("%d, %s", code, said)
 	}
 }

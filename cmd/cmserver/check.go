@@ -32,7 +32,7 @@ func checkCommand(out streams) *cobra.Command {
 			"holds the parts against each other, and names what is damaged: the object and its version, or\n" +
 			"the file. It changes nothing.\n\n" +
 			"Exit code 0: whole. 1: damaged. 2: it could not be checked, because a server has it open, it is\n" +
-			"not there, or the call was wrong.",
+			"not there, or the call was wrong. 130, 143: ended by SIGINT, SIGTERM.",
 		Example: "  cmserver check --data-dir /var/lib/cmserver\n  cmserver check cmserver-2026-11-30.backup",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 2 {
@@ -62,7 +62,7 @@ func (o checkOptions) checkFile(ctx context.Context) error {
 	if info, err := os.Stat(o.file); err == nil && info.IsDir() {
 		return usageError{fmt.Errorf("%s is a directory; to check it as data: cmserver check --data-dir %s", o.file, o.file)}
 	}
-	in, err := openBackup(o.file, o.in)
+	in, err := openBackup(ctx, o.file, o.in)
 	if err != nil {
 		return usageError{err}
 	}
@@ -74,7 +74,7 @@ func (o checkOptions) checkFile(ctx context.Context) error {
 		err = b.Verify(ctx)
 	}
 	bar.clear()
-	switch {
+	switch err = endedBy(ctx, err); {
 	case errors.Is(err, archive.ErrDamaged), errors.Is(err, archive.ErrForeign):
 		return fmt.Errorf("%s: %w", o.file, err)
 	case err != nil:
@@ -85,7 +85,7 @@ func (o checkOptions) checkFile(ctx context.Context) error {
 
 func (o checkOptions) checkDir(ctx context.Context) error {
 	r, err := local.CheckDir(ctx, local.Options{Dir: o.dataDir})
-	switch {
+	switch err = endedBy(ctx, err); {
 	case errors.Is(err, store.ErrLocked):
 		return usageError{fmt.Errorf("%s can't be checked while a server has it open: stop it, or make a backup, which verifies what it reads",
 			o.dataDir)}
@@ -93,9 +93,8 @@ func (o checkOptions) checkDir(ctx context.Context) error {
 		return usageError{fmt.Errorf("%s can't be checked: %w", o.dataDir, err)}
 	}
 	for _, f := range r.Findings {
-		if _, err := fmt.Fprintln(o.out.out, f); err != nil {
-			return err
-		}
+		// That it is damaged is said below, whether this can be or not.
+		fmt.Fprintln(o.out.out, f)
 	}
 	if n := len(r.Findings); n > 0 {
 		findings := "1 finding"
@@ -109,5 +108,8 @@ func (o checkOptions) checkDir(ctx context.Context) error {
 
 func (o checkOptions) whole(what string, objects, versions int, current store.Revision) error {
 	_, err := fmt.Fprintf(o.out.out, "%s is whole: %d objects in %d versions, up to resourceVersion %d\n", what, objects, versions, current)
-	return err
+	if err != nil {
+		return usageError{fmt.Errorf("%s is whole, which can't be told: %w", what, err)}
+	}
+	return nil
 }

@@ -4,7 +4,7 @@
 //
 // It runs in the foreground until SIGTERM or SIGINT, answers what is under way,
 // and ends with 0. A second signal, from a person who can't wait, ends it at
-// once.
+// once. A command that is not done by the first signal ends with 128 and its number.
 package main
 
 import (
@@ -27,19 +27,19 @@ const ballast = 32 << 20
 func main() {
 	ownFilesOnly()
 	held := make([]byte, ballast)
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
-		<-signals
+		signal := <-signals
 		first := time.Now()
-		cancel()
-		for range signals {
+		cancel(interruption{signal})
+		for signal := range signals {
 			// Supervisors signal a process and its group: one wish, two signals.
 			if time.Since(first) > impatience {
-				fmt.Fprintln(os.Stderr, "cmserver: ended by a second signal; a request that was under way was cut off")
-				os.Exit(1)
+				fmt.Fprintln(os.Stderr, "cmserver: ended by a second signal; what was under way was cut off")
+				os.Exit(interruption{signal}.exitCode())
 			}
 		}
 	}()

@@ -18,6 +18,7 @@ import (
 type restoreOptions struct {
 	file           string
 	dataDir        string
+	unnamed        bool // dataDir is not from a flag
 	advance, above int64
 	in             io.Reader
 	out            streams
@@ -30,20 +31,23 @@ func restoreCommand(out streams) *cobra.Command {
 		Use:   "restore FILE",
 		Short: "Make a data directory of a backup",
 		Long: "restore verifies a backup and makes a data directory of it, on which cmserver can be started.\n" +
-			"The directory must be missing or empty. Where the restore fails nothing is left there; where\n" +
-			"it is cut off, or the disk is full, cmserver does not start on what is left, and restore\n" +
-			"begins anew.\n\n" +
+			"The directory must be missing or empty, and is the server's (default: cmserver in the user's\n" +
+			"state folder) if none is named. Where the restore fails nothing is left there; where it is\n" +
+			"killed, cmserver does not start on what is left, and restore begins anew.\n\n" +
 			"Objects come back with the resourceVersions that they had. New ones begin far beyond what can\n" +
 			"have been handed out since the backup: 2^20 further, as many again for each second since, and\n" +
 			"a random distance, so that two restores of one backup don't share versions either.\n" +
 			"A client that remembers a version from after the backup meets a conflict, or is told to list\n" +
-			"anew. Deleted objects are not kept. '-' reads from standard input.",
+			"anew. Deleted objects are not kept. '-' reads from standard input.\n\n" +
+			"Exit code 0: restored. 1: it failed. 2: it was not begun: FILE or the directory can't be used,\n" +
+			"or the call was wrong. 130, 143: ended by SIGINT, SIGTERM.",
 		Example: "  cmserver restore cmserver-2026-11-30.backup --data-dir /var/lib/cmserver\n" +
 			"  zstd -d <cmserver.backup.zst | cmserver restore - --data-dir ./data\n" +
 			"  cmserver restore old.backup --data-dir ./data --above 5000000000",
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			o.file, o.in = args[0], cmd.InOrStdin()
+			o.unnamed = !cmd.Flags().Changed("data-dir")
 			if o.dataDir, err = dataDirOf(settings); err != nil {
 				return err
 			}
@@ -70,36 +74,63 @@ func (o restoreOptions) validate(flags *pflag.FlagSet) error {
 }
 
 func (o restoreOptions) run(ctx context.Context) error {
-	in, err := openBackup(o.file, o.in)
+	in, err := openBackup(ctx, o.file, o.in)
 	if err != nil {
 		return usageError{err}
 	}
 	defer in.Close() // it was only read
+	if o.unnamed {
+		fmt.Fprintf(o.out.err, "restoring into %s, for no --data-dir is given\n", o.dataDir)
+	}
 	bar := newBar(o.out.err, "restore")
 	defer bar.clear()
 	b, err := local.NewBackupReader(in, bar.draw)
 	if err != nil {
-		return fmt.Errorf("restore %s: %w", o.file, err)
+		return fmt.Errorf("restore %s: %w", o.file, endedBy(ctx, err))
 	}
 	current, err := b.Restore(ctx, local.RestoreOptions{
 		Dir: o.dataDir, Advance: store.Revision(o.advance), Above: store.Revision(o.above),
 	})
 	bar.clear()
-	switch {
-	case errors.Is(err, store.ErrFailed):
-		return fmt.Errorf("restore %s: %w; make it possible to write there and restore again, which begins anew", o.file, err)
-	case err != nil:
-		return fmt.Errorf("restore %s: %w", o.file, err)
+	if err != nil {
+		return o.explain(err)
 	}
-	_, err = fmt.Fprintf(o.out.err, "restored %d objects, as they were at resourceVersion %d on %s, into %s\nnew versions begin at %d\n",
+	// It is restored, whether that can be told or not.
+	fmt.Fprintf(o.out.err, "restored %d objects, as they were at resourceVersion %d on %s, into %s\nnew versions begin at %d\n",
 		b.Info.Objects, b.Info.Revision, b.Info.Made.Local().Format(time.DateTime), o.dataDir, current+1)
-	return err
+	return nil
 }
 
-// openBackup opens a backup to read.
-func openBackup(file string, stdin io.Reader) (io.ReadCloser, error) {
+// explain says of an error what became of the directory, and what to do.
+func (o restoreOptions) explain(err error) error {
+	var full *local.FullError
+	what := fmt.Errorf("restore %s into %s: %w", o.file, o.dataDir, err)
+	switch {
+	case errors.Is(err, local.ErrNotBegun), errors.Is(err, local.ErrNotEmpty):
+		return usageError{what}
+	case errors.Is(err, local.ErrLeft):
+		return fmt.Errorf("%w; the next restore there begins anew", what)
+	case errors.As(err, &full):
+		return fmt.Errorf("%w; nothing is left there: make room, or choose another disk with --data-dir", what)
+	case errors.Is(err, context.Canceled):
+		return fmt.Errorf("%w; nothing is left there", what)
+	}
+	return what
+}
+
+// openBackup opens a backup to read, until ctx ends.
+func openBackup(ctx context.Context, file string, stdin io.Reader) (io.ReadCloser, error) {
 	if file == dash {
-		return io.NopCloser(stdin), nil
+		return letGoReader(ctx, func() (io.ReadCloser, error) { return io.NopCloser(stdin), nil }), nil
+	}
+	info, err := os.Stat(file)
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, fmt.Errorf("%s is a directory, and no backup", file)
+	case !info.Mode().IsRegular():
+		return letGoReader(ctx, func() (io.ReadCloser, error) { return os.Open(file) }), nil
 	}
 	return os.Open(file)
 }

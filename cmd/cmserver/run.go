@@ -22,17 +22,22 @@ import (
 // streams are where the program writes.
 type streams struct{ out, err io.Writer }
 
-// usageError is a mistake in how the program was called or set up.
+// usageError is a mistake in how the program was called or set up: what was named is
+// not what is needed, and nothing was begun.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// exitCode is 0 for a clean end, 2 for a wrong call, 1 for the rest.
+// exitCode is 0 for a clean end, 2 if nothing was begun because of how the program was
+// called or what it was to use, 128 and its number for a signal, 1 for the rest.
 func exitCode(err error) int {
 	var usage usageError
+	var ended interruption
 	switch {
 	case err == nil:
 		return 0
+	case errors.As(err, &ended):
+		return ended.exitCode()
 	case errors.As(err, &usage):
 		return 2
 	}

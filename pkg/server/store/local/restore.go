@@ -53,7 +53,9 @@ type RestoreOptions struct {
 // stands. All of the file is verified, and all of the store that came of it is
 // read again, before Dir becomes a directory that Open takes. Where it fails, all is
 // left as it was; where it is cut off, Open refuses Dir and Restore begins anew. A
-// *FullError says that there was too little room.
+// *FullError says that there was too little room, ErrNotBegun that the options won't
+// do or the directory can't be had, and ErrLeft that it could not be cleared. Where
+// ctx ends it, the error is the cause of that.
 //
 // Live objects come with all their kept versions, each with the revision that it
 // had: no other content ever had it. All states before the returned revision are
@@ -63,13 +65,16 @@ type RestoreOptions struct {
 func (b *BackupReader) Restore(ctx context.Context, o RestoreOptions) (store.Revision, error) {
 	current, err := b.counter(o)
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("%w: %w", ErrNotBegun, err)
 	}
 	if o.batchBytes == 0 {
 		o.batchBytes = maxBatchBytes / 2
 	}
 	so := Options{Dir: o.Dir, FS: o.FS, Logger: o.Logger, InitialVersion: current + 1, restoring: true}.withDefaults()
 	site, err := takeSite(so.FS, o.Dir)
+	if err != nil && lacking(err) == nil {
+		return 0, fmt.Errorf("%w: %w", ErrNotBegun, errors.Join(err, site.clear(err)))
+	}
 	if err == nil {
 		so.Dir, so.lock = site.dir, site.lock
 		err = b.fill(ctx, so, o.batchBytes)
@@ -86,11 +91,21 @@ func (b *BackupReader) Restore(ctx context.Context, o RestoreOptions) (store.Rev
 	if lacking(err) == store.ErrFull {
 		err = b.full(ctx, roomOf(so.FS, site.dir))
 	}
-	if left := site.clear(err); left != nil {
-		err = fmt.Errorf("%w; what was written is left there: %w", err, left)
+	if errors.Is(err, context.Canceled) {
+		err = context.Cause(ctx)
 	}
-	return 0, fmt.Errorf("restore into %s: %w", o.Dir, err)
+	if left := site.clear(err); left != nil {
+		err = fmt.Errorf("%w; %w: %w", err, ErrLeft, left)
+	}
+	return 0, err
 }
+
+var (
+	// ErrNotBegun comes from a restore that has done nothing.
+	ErrNotBegun = errors.New("it can't begin")
+	// ErrLeft comes from a restore that failed and could not clear its directory.
+	ErrLeft = errors.New("what was written is left there")
+)
 
 // FullError comes from a restore for which there is too little room.
 type FullError struct {

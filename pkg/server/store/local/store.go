@@ -376,6 +376,9 @@ func (s *Store) hindrance() error {
 func (s *Store) fail(cause error) {
 	s.failOnce.Do(func() {
 		err := fmt.Errorf("%w: %w", store.ErrFailed, cause)
+		if s.opts.restoring {
+			err = cause // it will not be restarted
+		}
 		s.failure.Store(&err)
 		close(s.failed)
 		s.log.Error("store: takes no more writes until it is restarted", "error", line(cause))
