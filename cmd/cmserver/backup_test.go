@@ -266,7 +266,7 @@ func TestWhatBackupRestoreAndCheckRefuse(t *testing.T) {
 		{"restore over a store", []string{"restore", backup, "--data-dir", stopped}, 2, []string{stopped, "not empty"}},
 		{"restore over a running server's", []string{"restore", backup, "--data-dir", running}, 2, []string{running, "not empty"}},
 		{"restore over a file", []string{"restore", backup, "--data-dir", other}, 2, []string{other, "not a directory"}},
-		{"restore beyond all versions", []string{"restore", backup, "--data-dir", filepath.Join(folder, "new"), "--above", "9223372036854775807"}, 2, []string{"go beyond"}},
+		{"restore beyond all versions", []string{"restore", backup, "--data-dir", filepath.Join(folder, "new"), "--above", "4611686018427387905"}, 2, []string{"--above"}},
 		{"restore of a folder", []string{"restore", folder, "--data-dir", filepath.Join(folder, "new")}, 2, []string{folder + " is a directory"}},
 		{"restore of nothing", []string{"restore", backup + ".not", "--data-dir", folder}, 2, []string{backup + ".not"}},
 		{"restore of something else", []string{"restore", other, "--data-dir", filepath.Join(folder, "new")}, 1, []string{"no backup"}},

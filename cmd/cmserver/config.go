@@ -20,6 +20,7 @@ import (
 
 	"example.com/cmctl/pkg/server"
 	"example.com/cmctl/pkg/server/inject"
+	"example.com/cmctl/pkg/server/store/local"
 )
 
 // config are all settings. The names are those of the flags, and of the keys in
@@ -58,15 +59,15 @@ func addFlags(f *pflag.FlagSet) {
 	f.Bool("insecure-listen", false, "allow --listen on an address that others can reach, without encryption or authentication")
 	f.String("data-dir", "", "`DIR` that keeps the data (default: cmserver in the user's state folder)")
 	f.Bool("in-memory", false, "keep the data in memory; it is gone when the server stops")
-	f.Int64("initial-version", 0, "`N` is the first resourceVersion of a new store (default 1; in memory a random one)")
+	f.Int64("initial-version", 0, "`N` is the first resourceVersion of a new store, up to 2^62 (default 1; in memory a random one)")
 	f.String("unconditional-put", string(server.PutNever),
 		"whether a PUT without resourceVersion is let through: `never|helm|always` (helm: for Helm's release records)")
 	f.Bool("strict-namespaces", false, "refuse objects in a namespace that was not created before, as Kubernetes does")
 	f.Int("inline-value-size", 4096, "`BYTES` up to which objects are held in memory; larger ones are read from disk")
-	f.Int("history-limit", 10, "`N` versions of each object that are kept at least")
-	f.Duration("history-window", minHistoryWindow, "how long every change is kept, for watches that go on and lists that are continued")
-	f.Duration("deleted-retention", 24*time.Hour, "how long the last versions of a deleted object are kept, to bring it back; 0 keeps none")
-	f.Int("deleted-limit", 10_000, "`N` deleted objects of which versions are kept at most")
+	f.Int("history-limit", 10, "`N` versions of each object that are kept at least, 1 to 1,000")
+	f.Duration("history-window", minHistoryWindow, "how long every change is kept, for watches that go on and lists that are continued, 5m to 24h")
+	f.Duration("deleted-retention", 24*time.Hour, "how long the last versions of a deleted object are kept, to bring it back; up to 8784h, 0 keeps none")
+	f.Int("deleted-limit", 10_000, "`N` deleted objects of which versions are kept at most, 1 to 1,000,000")
 	f.Duration("request-timeout", server.DefaultRequestTimeout, "how long one request may take")
 	f.Int("max-requests-inflight", server.DefaultMaxInFlight, "`N` requests that read may run at once; those beyond get 429")
 	f.Int("max-mutating-requests-inflight", server.DefaultMaxMutatingInFlight,
@@ -250,7 +251,7 @@ func (c config) validate() error {
 		between("deleted-retention", c.DeletedRetention, 0, maxDeletedRetention),
 		between("deleted-limit", c.DeletedLimit, 1, maxDeletedLimit),
 		positive("inline-value-size", c.InlineValueSize > 0),
-		positive("initial-version", c.InitialVersion >= 0),
+		between("initial-version", c.InitialVersion, 0, local.HighestBegin),
 		c.validateListen(),
 	)
 }
@@ -258,7 +259,10 @@ func (c config) validate() error {
 // validateListen keeps the server from being opened to others by accident: it
 // knows neither TLS nor authentication, and may be told to misbehave.
 func (c config) validateListen() error {
-	host, _, err := net.SplitHostPort(c.Listen)
+	host, port, err := net.SplitHostPort(c.Listen)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
 	if err != nil {
 		return fmt.Errorf("--listen %q: must be HOST:PORT: %w", c.Listen, err)
 	}

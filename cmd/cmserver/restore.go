@@ -58,19 +58,20 @@ func restoreCommand(out streams) *cobra.Command {
 		},
 	}
 	settings = addDataDir(cmd)
-	cmd.Flags().Int64Var(&o.advance, "advance", 0, "go on at least `N` versions beyond the backup's highest (1048576 or more)")
-	cmd.Flags().Int64Var(&o.above, "above", 0, "go on beyond the version `V`, if that is still higher")
+	cmd.Flags().Int64Var(&o.advance, "advance", 0, "go on at least `N` versions beyond the backup's highest (1,048,576 or more, up to 2^62)")
+	cmd.Flags().Int64Var(&o.above, "above", 0, "go on beyond the version `V`, up to 2^62, if that is still higher")
 	return cmd
 }
 
 func (o restoreOptions) validate(flags *pflag.FlagSet) error {
-	if flags.Changed("advance") && o.advance < local.LeastAdvance {
-		return fmt.Errorf("--advance %d: must be at least %d", o.advance, local.LeastAdvance)
+	var err error
+	if flags.Changed("advance") {
+		err = between("advance", o.advance, local.LeastAdvance, local.HighestBegin)
 	}
-	if flags.Changed("above") && o.above < 1 {
-		return fmt.Errorf("--above %d: must be a version", o.above)
+	if flags.Changed("above") {
+		err = errors.Join(err, between("above", o.above, 1, local.HighestBegin))
 	}
-	return nil
+	return err
 }
 
 func (o restoreOptions) run(ctx context.Context) error {

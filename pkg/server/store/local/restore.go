@@ -26,8 +26,9 @@ const LeastAdvance = 1 << 20
 // revisions for different contents; so they do with a chance of writes to 2^40.
 const spread = 1 << 40
 
-// maxRestored keeps a restored counter where it can still go on for ever.
-const maxRestored = 1 << 62
+// HighestBegin is where a store's counter may begin at most: from there it can still
+// go on for ever.
+const HighestBegin = 1 << 62
 
 // RestoreOptions say where a backup goes, and from where its counter goes on.
 type RestoreOptions struct {
@@ -171,8 +172,8 @@ func (b *BackupReader) counter(o RestoreOptions) (store.Revision, error) {
 	}
 	seconds := store.Revision(max(age, 0)/time.Second) + 1
 	advance := max(LeastAdvance*(1+seconds), o.Advance)
-	if o.Advance > maxRestored || o.Above > maxRestored || b.Info.Revision > maxRestored || b.Info.Revision+advance > maxRestored {
-		return 0, fmt.Errorf("the versions would go beyond %d", int64(maxRestored))
+	if o.Advance > HighestBegin || o.Above > HighestBegin || b.Info.Revision > HighestBegin || b.Info.Revision+advance > HighestBegin {
+		return 0, fmt.Errorf("the versions would go beyond %d", int64(HighestBegin))
 	}
 	if o.random == nil {
 		o.random = func() store.Revision { return rand.N[store.Revision](spread) }

@@ -103,8 +103,8 @@ func TestFromWhereTheCounterGoesOn(t *testing.T) {
 		{"the clock went back", -time.Second, 0, 0, 0},
 		{"the clock went back, and it is known where to go on", -time.Second, 0, 1 << 40, 1<<40 - 100},
 		{"the clock went back, and it is known how far to go", -time.Second, 1 << 30, 0, 1 << 30},
-		{"too far", 0, maxRestored, 0, 0},
-		{"too high", 0, 0, maxRestored + 1, 0},
+		{"too far", 0, HighestBegin, 0, 0},
+		{"too high", 0, 0, HighestBegin + 1, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := &BackupReader{Info: BackupInfo{Made: made, Revision: 100}}
