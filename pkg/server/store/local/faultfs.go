@@ -149,8 +149,8 @@ func (f *freezingFS) check(op, path string, err error) error {
 
 // spoil reports an error after which nothing that is written may be relied on.
 func (f *freezingFS) spoil(err error) {
+	f.spoilt.Store(f.discards) // before anybody ends it for the error
 	f.fail(err)
-	f.spoilt.Store(f.discards)
 }
 
 func (f *freezingFS) isFrozen() bool {
