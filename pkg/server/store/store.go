@@ -281,6 +281,37 @@ var (
 	ErrNewerFormat = errors.New("store was written by a newer release")
 )
 
+// DamageError is ErrDamaged with where it was met, as far as that is known.
+type DamageError struct {
+	Key      Key      // empty: it is not known
+	Revision Revision // of the version that can't be read; 0: it is not known
+	File     string   // its name in the store's directory; empty: it is not known
+	What     string   // what is wrong
+}
+
+func (e *DamageError) Error() string {
+	text := ErrDamaged.Error() + ": "
+	if e.Key != "" {
+		text += string(e.Key)
+		if e.Revision != 0 {
+			text += " at revision " + e.Revision.String()
+		}
+		text += ": "
+	}
+	return text + e.Detail()
+}
+
+// Detail tells what is wrong and in which file.
+func (e *DamageError) Detail() string {
+	if e.File == "" {
+		return e.What
+	}
+	return "file " + e.File + ": " + e.What
+}
+
+// Is makes it ErrDamaged.
+func (e *DamageError) Is(target error) bool { return target == ErrDamaged }
+
 // GuardError is a guard that did not hold. Nothing was written.
 type GuardError struct {
 	Guard   Guard

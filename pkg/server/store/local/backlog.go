@@ -30,7 +30,8 @@ func (w *watcher) catchUp(ctx context.Context) ([]store.Event, error) {
 	}
 	defer p.close()
 	if w.pos < p.view.current {
-		return w.readChunk(p)
+		events, err := w.readChunk(p)
+		return events, w.s.noticed("", err)
 	}
 	w.live, err = w.s.hub.join(w)
 	return nil, err
@@ -162,7 +163,7 @@ func (s *Store) events(changes []change) ([]store.Event, error) {
 		if c.old != nil {
 			prev, err := s.record(s.db, c.old, store.Whole)
 			if err != nil {
-				return nil, err
+				return nil, s.noticed(c.old.rec.Key, err)
 			}
 			e.Prev = &prev
 		}

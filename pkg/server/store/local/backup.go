@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -46,10 +47,11 @@ func (s *Store) Backup(ctx context.Context, w io.Writer) (BackupInfo, error) {
 	defer s.end()
 	p, err := s.moment()
 	if err != nil {
-		return BackupInfo{}, err
+		return BackupInfo{}, s.noticed("", err)
 	}
 	defer p.close()
-	return p.backup(ctx, w)
+	info, err := p.backup(ctx, w)
+	return info, s.noticed("", err)
 }
 
 func (p *past) backup(ctx context.Context, w io.Writer) (BackupInfo, error) {
@@ -67,7 +69,7 @@ func (p *past) backup(ctx context.Context, w io.Writer) (BackupInfo, error) {
 		return BackupInfo{}, err
 	}
 	info.Versions, err = p.backupRecords(ctx, it, a)
-	if err = errors.Join(err, it.Error(), it.Close()); err != nil {
+	if err = cmp.Or(err, it.Error(), it.Close()); err != nil {
 		return BackupInfo{}, err
 	}
 	return info, a.Close()

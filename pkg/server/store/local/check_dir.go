@@ -10,8 +10,6 @@ import (
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/objstorage"
-	"github.com/cockroachdb/pebble/v2/sstable"
 
 	"example.com/cmctl/pkg/server/store"
 )
@@ -114,15 +112,9 @@ func (c *dirCheck) format() error {
 
 // tables verifies the checksum of every block of every file that is in use.
 func (c *dirCheck) tables() error {
-	levels, err := c.s.db.SSTables()
+	inUse, err := c.s.tables()
 	if err != nil {
 		return c.found(err)
-	}
-	inUse := map[string]bool{}
-	for _, level := range levels {
-		for _, table := range level {
-			inUse[table.BackingSSTNum.String()+".sst"] = true
-		}
 	}
 	return c.files(inUse)
 }
@@ -138,34 +130,15 @@ func (c *dirCheck) files(inUse map[string]bool) error {
 		if !strings.HasSuffix(name, ".sst") || inUse != nil && !inUse[name] {
 			continue
 		}
-		err := errors.Join(c.file(name), c.ctx.Err())
+		err := errors.Join(c.s.validateTable(c.ctx, name, nil), c.ctx.Err())
 		switch {
 		case isDamage(err):
-			// A table that is read by itself has no number.
-			c.add(Finding{File: name, What: strings.TrimPrefix(plain(err), "pebble: file 000000: ")})
+			c.add(Finding{File: name, What: plain(err)})
 		case err != nil:
 			return fmt.Errorf("read %s: %w", name, err)
 		}
 	}
 	return nil
-}
-
-func (c *dirCheck) file(name string) (err error) {
-	f, err := c.s.opts.FS.Open(c.s.opts.FS.PathJoin(c.s.opts.Dir, name))
-	if err != nil {
-		return err
-	}
-	var readable objstorage.Readable
-	if readable, err = sstable.NewSimpleReadable(f); err != nil {
-		return errors.Join(err, f.Close())
-	}
-	o := c.s.pebbleOptions(nil, true)
-	o.EnsureDefaults()
-	r, err := sstable.NewReader(c.ctx, readable, o.MakeReaderOptions())
-	if err != nil {
-		return errors.Join(err, readable.Close())
-	}
-	return errors.Join(r.ValidateBlockChecksums(), r.Close())
 }
 
 // records reads every version with its value. Where a part of the records can't be
@@ -279,8 +252,7 @@ func (c *dirCheck) version(key store.Key, rev store.Revision, err error) error {
 	if !isDamage(err) {
 		return err
 	}
-	what := strings.TrimPrefix(plain(err), fmt.Sprintf("%s at revision %d: ", key, rev))
-	c.add(Finding{Key: key, Revision: rev, What: what})
+	c.add(Finding{Key: key, Revision: rev, What: plain(err)})
 	return nil
 }
 
@@ -313,8 +285,10 @@ func (c *dirCheck) whole() error {
 	return nil
 }
 
-// plain is an error without the word that all findings have in common.
+// plain is an error without the words that all findings have in common.
 func plain(err error) string {
-	text := strings.TrimPrefix(line(err), store.ErrDamaged.Error()+": ")
-	return strings.TrimSuffix(text, ", "+pebble.ErrNotFound.Error())
+	if errors.Is(err, syscall.EIO) {
+		return line(err)
+	}
+	return strings.TrimPrefix(damageOf(err).Detail(), store.ErrDamaged.Error()+": ")
 }

@@ -365,6 +365,11 @@ func (c *committer) sync() error {
 	if err = errors.Join(err, c.s.failureErr()); err != nil {
 		return err
 	}
+	// A log that was cut is as long as before once more is written to it.
+	c.s.checkPlace()
+	if err = c.s.failureErr(); err != nil {
+		return err
+	}
 	options := pebble.Sync
 	if c.s.opts.withoutSync {
 		options = pebble.NoSync

@@ -139,7 +139,7 @@ func (s *Store) sweepStep(ctx context.Context) (done bool, err error) {
 	defer p.close()
 	b := s.db.NewBatch()
 	if err := p.step(b); err != nil || b.Empty() {
-		return err == nil, err
+		return err == nil, s.noticed("", err)
 	}
 	return false, s.write(ctx, &maintenance{batch: b})
 }

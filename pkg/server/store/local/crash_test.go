@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -150,7 +151,7 @@ type crash struct {
 }
 
 func crashOptions(fs vfs.FS) Options {
-	return Options{Dir: "store", FS: reusingFS{fs}, memTableSize: 128 << 10, HistoryLimit: 2, InlineValueSize: 500, apartAbove: 1000}
+	return Options{Dir: "store", FS: reusingFS{fs}, memTableSize: 128 << 10, HistoryLimit: 2, InlineValueSize: 500, apartAbove: 1000, afterDamage: time.Nanosecond}
 }
 
 // reusingFS reuses files in two steps. MemFS does it in one, in which it takes the

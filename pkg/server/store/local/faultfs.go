@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,7 +24,8 @@ const repeatAfter = 200 * time.Millisecond
 // Once armed, an error on a file that Pebble can't do without does not reach it. An
 // operation that lacked something which may come back, such as space, is repeated
 // until it succeeds. Any other error is reported to fail, and the operation that met
-// it does not return until thaw.
+// it does not return until thaw. An error on a table reaches Pebble, which tries it
+// again at once and for ever: so it comes late.
 type freezingFS struct {
 	vfs.FS
 	fail    func(error)
@@ -43,6 +45,8 @@ type freezingFS struct {
 	waiting int        // operations that are being repeated
 	lack    error      // what the latest of them lacks; nil if there are none
 	early   error      // the first that Pebble met
+
+	vitals *vitals // nil: nobody removes them
 }
 
 func newFreezingFS(inner vfs.FS, closing <-chan struct{}, fail func(error)) *freezingFS {
@@ -184,6 +188,22 @@ func nowhere() (vfs.File, error) {
 	return vfs.NewMem().Create("nowhere", vfs.WriteCategoryUnspecified)
 }
 
+// vital is wrap for a file that has been made, and must stay.
+func (f *freezingFS) vital(op, name string, file vfs.File, err error) (vfs.File, error) {
+	file, err = f.wrap(op, name, file, err)
+	if err == nil {
+		file.(*freezingFile).kept = f.vitals.keep(name)
+	}
+	return file, err
+}
+
+func (f *freezingFS) table(file vfs.File, err error) (vfs.File, error) {
+	if err != nil {
+		return nil, f.late(err)
+	}
+	return &tableFile{file, f}, nil
+}
+
 func (f *freezingFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	if f.spoilt.Load() {
 		return nowhere()
@@ -192,16 +212,44 @@ func (f *freezingFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, err
 	create := func() (err error) { file, err = f.FS.Create(name, c); return err }
 	if !vital(f.PathBase(name)) {
 		err := create()
-		return file, err
+		return f.table(file, err)
 	}
 	err := f.persist("create", name, create)
-	return f.wrap("create", name, file, err)
+	return f.vital("create", name, file, err)
+}
+
+// Open is for tables, once a store is open.
+func (f *freezingFS) Open(name string, o ...vfs.OpenOption) (vfs.File, error) {
+	file, err := f.FS.Open(name, o...)
+	if vital(f.PathBase(name)) {
+		return file, err
+	}
+	return f.table(file, err)
+}
+
+// Remove is how Pebble ends the need for a file.
+func (f *freezingFS) Remove(name string) error {
+	f.vitals.forget(name)
+	return f.FS.Remove(name)
+}
+
+// late waits before an error is passed on.
+func (f *freezingFS) late(err error) error {
+	if err == nil || errors.Is(err, io.EOF) || !f.armed.Load() {
+		return err
+	}
+	select {
+	case <-time.After(f.repeat):
+	case <-f.closing:
+	}
+	return err
 }
 
 func (f *freezingFS) ReuseForWrite(old, name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	var file vfs.File
+	f.vitals.forget(old)
 	err := f.persist("reuse", name, func() (err error) { file, err = f.FS.ReuseForWrite(old, name, c); return err })
-	return f.wrap("reuse", name, file, err)
+	return f.vital("reuse", name, file, err)
 }
 
 // OpenDir is for syncing, without which a new log or manifest may be lost.
@@ -218,6 +266,7 @@ type freezingFile struct {
 	vfs.File
 	fs   *freezingFS
 	path string
+	kept *vitalFile // nil for a directory, and where nobody removes it
 }
 
 func (f *freezingFile) Write(p []byte) (int, error) {
@@ -227,6 +276,7 @@ func (f *freezingFile) Write(p []byte) (int, error) {
 		n += m
 		return err
 	})
+	f.kept.grow(n)
 	if f.fs.check("write", f.path, err) != err {
 		return len(p), nil
 	}
@@ -243,3 +293,21 @@ func (f *freezingFile) SyncTo(length int64) (bool, error) {
 }
 
 func (f *freezingFile) Close() error { return f.fs.check("close", f.path, f.File.Close()) }
+
+// tableFile is a file whose errors Pebble gets, late.
+type tableFile struct {
+	vfs.File
+	fs *freezingFS
+}
+
+func (f *tableFile) ReadAt(p []byte, at int64) (int, error) {
+	n, err := f.File.ReadAt(p, at)
+	return n, f.fs.late(err)
+}
+
+func (f *tableFile) Write(p []byte) (int, error) {
+	n, err := f.File.Write(p)
+	return n, f.fs.late(err)
+}
+
+func (f *tableFile) Sync() error { return f.fs.late(f.File.Sync()) }

@@ -55,9 +55,14 @@ func (p *place) check() error {
 	return fmt.Errorf("the data directory %s was removed or replaced under the running server", filepath.Dir(p.path))
 }
 
-// checkPlace fails the store if its directory is no longer where it was.
+// checkPlace fails the store if its directory is no longer where it was, or a file in
+// it that the next start needs.
 func (s *Store) checkPlace() {
-	if err := s.place.check(); err != nil {
+	err := s.place.check()
+	if err == nil {
+		err = s.fs.vitals.check()
+	}
+	if err != nil {
 		s.fail(err)
 	}
 }

@@ -10,8 +10,6 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
-
-	"example.com/cmctl/pkg/server/store"
 )
 
 const (
@@ -45,18 +43,12 @@ func (s *Store) pebbleOptions(lock *pebble.Lock, readOnly bool) *pebble.Options 
 		WALBytesPerSync:             bytesPerSync,
 		Logger:                      pebbleLogger{s},
 		EventListener: &pebble.EventListener{
-			BackgroundError: func(err error) {
-				if errno := syscall.Errno(0); s.opts.restoring && errors.As(err, &errno) {
-					s.fs.spoil(err) // it would be repeated for ever
-				}
-				// On a full disk it fails dozens of times a second.
-				if held, ok := s.background.pass(time.Now()); ok {
-					s.log.Warn("store: background work failed and is repeated", "error", line(err), "unreported", held)
-				}
-			},
+			BackgroundError: s.backgroundFailed,
 			DataCorruption: func(info pebble.DataCorruptionInfo) {
 				if s.fs.armed.Load() { // else Open is about to return it
-					s.fail(fmt.Errorf("%w: file %s: %v", store.ErrDamaged, info.Path, info.Details))
+					d := damageOf(info.Details)
+					d.File = s.opts.FS.PathBase(info.Path)
+					s.reported(d)
 				}
 			},
 			WriteStallBegin: func(info pebble.WriteStallBeginInfo) {
@@ -69,6 +61,26 @@ func (s *Store) pebbleOptions(lock *pebble.Lock, readOnly bool) *pebble.Options 
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
 	return o
+}
+
+// backgroundFailed is told of what Pebble goes on to repeat.
+func (s *Store) backgroundFailed(err error) {
+	switch {
+	case pebble.ExtractDataCorruptionInfo(err) != nil: // it has been reported
+	case pebble.IsCorruptionError(err):
+		// What is read for statistics alone, with no lock of Pebble's held.
+		if s.fs.armed.Load() {
+			s.reported(damageOf(err))
+		}
+	default:
+		if errno := syscall.Errno(0); s.opts.restoring && errors.As(err, &errno) {
+			s.fs.spoil(err) // it would be repeated for ever
+		}
+		// On a full disk it fails dozens of times a second.
+		if held, ok := s.background.pass(time.Now()); ok {
+			s.log.Warn("store: background work failed and is repeated", "error", line(err), "unreported", held)
+		}
+	}
 }
 
 // pebbleLogger takes Pebble's words to the log, all at debug level but the last.

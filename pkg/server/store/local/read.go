@@ -19,6 +19,11 @@ func (s *Store) Get(ctx context.Context, key store.Key, at store.Revision) (stor
 	if checkKey(key) != nil {
 		return store.Record{}, store.ErrNotFound // its rows could be taken for another key's
 	}
+	rec, err := s.getAt(key, at)
+	return rec, s.noticed(key, err)
+}
+
+func (s *Store) getAt(key store.Key, at store.Revision) (store.Record, error) {
 	if at == 0 {
 		return s.getNow(key)
 	}
@@ -47,7 +52,7 @@ func (s *Store) getNow(key store.Key) (store.Record, error) {
 		if errors.Is(err, pebble.ErrNotFound) && s.superseded(it) {
 			continue
 		}
-		return rec, err
+		return rec, ofVersion(key, it.rec.Revision, err)
 	}
 }
 
@@ -60,7 +65,14 @@ func (s *Store) record(r reader, it *item, p store.Part) (store.Record, error) {
 	if !it.lacks(p) {
 		return it.rec, nil
 	}
-	return readVersion(r, it.rec.Key, it.rec.Revision, p)
+	if err := s.ruins.find(it); err != nil {
+		return store.Record{}, err
+	}
+	rec, err := readVersion(r, it.rec.Key, it.rec.Revision, p)
+	if errors.Is(err, store.ErrDamaged) && !errors.Is(err, pebble.ErrNotFound) {
+		s.ruins.add(it, err)
+	}
+	return rec, err
 }
 
 // List returns the live records of one state. See store.Store.
@@ -69,6 +81,11 @@ func (s *Store) List(ctx context.Context, o store.ListOptions) (store.Page, erro
 		return store.Page{}, err
 	}
 	defer s.end()
+	page, err := s.list(ctx, o)
+	return page, s.noticed("", err)
+}
+
+func (s *Store) list(ctx context.Context, o store.ListOptions) (store.Page, error) {
 	for {
 		v := s.view.Load()
 		if o.At != 0 && o.At < v.compacted {
@@ -124,7 +141,7 @@ func (s *Store) readLacking(ctx context.Context, v *view, items []*item, lacking
 			return err
 		}
 		if records[i], err = s.record(p, items[i], part); err != nil {
-			return err
+			return ofVersion(items[i].rec.Key, items[i].rec.Revision, err)
 		}
 	}
 	return nil

@@ -242,21 +242,27 @@ func complete(r reader, h head) (store.Record, error) {
 		err = fmt.Errorf("%w, %w", damagedRecord(h.Key, h.Revision, "its value is gone"), err)
 	}
 	if err != nil {
-		return store.Record{}, err
+		if errors.Is(err, pebble.ErrNotFound) {
+			return store.Record{}, err // as in readVersion
+		}
+		return store.Record{}, ofVersion(h.Key, h.Revision, err)
 	}
 	defer closer.Close()
 	return h.with(value, rest)
 }
 
 func damagedRecord(key store.Key, rev store.Revision, what string) error {
-	return fmt.Errorf("%w: %s at revision %d: %s", store.ErrDamaged, key, rev, what)
+	return &store.DamageError{Key: key, Revision: rev, What: what}
 }
 
 // readVersion is the record of the version rev, which is there.
 func readVersion(r reader, key store.Key, rev store.Revision, p store.Part) (store.Record, error) {
 	row, closer, err := r.Get(recordKey(key, rev))
 	if err != nil {
-		return store.Record{}, fmt.Errorf("read %s at revision %d: %w", key, rev, err)
+		if errors.Is(err, pebble.ErrNotFound) {
+			return store.Record{}, err // which its caller may know the reason of
+		}
+		return store.Record{}, ofVersion(key, rev, err)
 	}
 	defer closer.Close()
 	h, err := decodeHead(key, rev, row)
@@ -275,7 +281,7 @@ func headAt(it *pebble.Iterator) (head, error) {
 	}
 	row, err := it.ValueAndErr()
 	if err != nil {
-		return head{}, fmt.Errorf("read %s at revision %d: %w", key, rev, err)
+		return head{}, ofVersion(key, rev, err)
 	}
 	return decodeHead(key, rev, row)
 }

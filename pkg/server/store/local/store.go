@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -59,6 +57,8 @@ type Options struct {
 	apartAbove   int    // length beyond which a value gets a row of its own
 	withoutSync  bool   // for the test that shows that the crash tests see a loss
 	stalledAfter time.Duration
+	afterDamage  time.Duration // the shortest pause after damage that was met again
+	verifyRate   int           // bytes of tables in a second; below 0: they are not verified
 	outcomeWait  time.Duration // for a write that is under way, beyond its context
 	readOnly     bool          // change nothing; whoever sets it makes no commits
 	restoring    bool          // Restore fills it
@@ -98,6 +98,8 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.memTableSize, defaultMemTableSize)
 	setDefault(&o.stalledAfter, stalledAfter)
 	setDefault(&o.outcomeWait, outcomeWait)
+	setDefault(&o.afterDamage, afterDamage)
+	setDefault(&o.verifyRate, verifyRate)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -129,6 +131,8 @@ type Store struct {
 	view atomic.Pointer[view]
 	pins pins
 	lost spans // never changes once the store is open
+
+	ruins ruins
 
 	// queue takes transactions to the committer and maint what compaction has to
 	// write. Commit and Compact send, the committer receives, nobody closes them.
@@ -199,6 +203,9 @@ func lockStore(o Options) (*Store, error) {
 	}
 	s.background.period = time.Minute
 	s.fs = newFreezingFS(o.FS, s.closing, s.fail)
+	if o.FS == vfs.Default && !o.readOnly {
+		s.fs.vitals = &vitals{files: map[string]*vitalFile{}}
+	}
 	if o.restoring { // whoever restores is told at once, and begins anew
 		s.fs.repeat, s.fs.discards = 0, true
 	}
@@ -298,21 +305,6 @@ func pebbleOpen(dir string, o *pebble.Options) (db *pebble.DB, err error) {
 	return pebble.Open(dir, o)
 }
 
-// damaged tells damage from trouble with the operating system: a checksum, a log that
-// breaks off, a file that is missing or has another length. Of Pebble's errors, which
-// have a stack with them, one line is kept.
-func damaged(err error) error {
-	var system syscall.Errno
-	switch {
-	case err == nil, errors.Is(err, store.ErrDamaged), errors.Is(err, store.ErrNewerFormat), errors.Is(err, errForeign),
-		errors.Is(err, ErrUnfinished), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return err
-	case errors.As(err, &system) && !errors.Is(err, fs.ErrNotExist):
-		return err
-	}
-	return fmt.Errorf("%w: %s", store.ErrDamaged, line(err))
-}
-
 // release gives back Pebble and the lock.
 func (s *Store) release() error {
 	var err error
@@ -339,6 +331,9 @@ func (s *Store) start() {
 	s.workers.Go(s.finishCompaction)
 	if s.place.lock != nil {
 		s.workers.Go(s.watchPlace)
+	}
+	if !s.opts.InMemory && s.opts.verifyRate > 0 {
+		s.workers.Go(s.keepVerifying)
 	}
 }
 
@@ -381,8 +376,18 @@ func (s *Store) fail(cause error) {
 		}
 		s.failure.Store(&err)
 		close(s.failed)
-		s.log.Error("store: takes no more writes until it is restarted", "error", line(cause))
+		s.logFailure(cause)
 	})
+}
+
+func (s *Store) logFailure(cause error) {
+	var damage *store.DamageError
+	if !errors.As(cause, &damage) {
+		s.log.Error("store: takes no more writes until it is restarted", "error", line(cause))
+		return
+	}
+	s.log.Error("store: stored data is damaged, no more writes are taken", "file", damage.File, "object", damage.Key, "error", line(cause),
+		"next", fmt.Sprintf("stop the server; 'cmserver check --data-dir %s' names all that is damaged, 'cmserver restore' makes another directory of a backup", s.opts.Dir))
 }
 
 func (s *Store) failureErr() error {

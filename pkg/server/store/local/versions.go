@@ -19,6 +19,11 @@ func (s *Store) History(ctx context.Context, key store.Key, limit int) ([]store.
 	if checkKey(key) != nil {
 		return nil, store.ErrNotFound // its rows could be taken for another key's
 	}
+	found, err := s.heads(ctx, key, limit)
+	return found, s.noticed(key, err)
+}
+
+func (s *Store) heads(ctx context.Context, key store.Key, limit int) ([]store.Record, error) {
 	p, err := s.moment()
 	if err != nil {
 		return nil, err
@@ -54,6 +59,11 @@ func (s *Store) Version(ctx context.Context, key store.Key, rev store.Revision) 
 	if checkKey(key) != nil || rev < 1 {
 		return store.Record{}, store.ErrNotFound
 	}
+	rec, err := s.exactVersion(key, rev)
+	return rec, s.noticed(key, err)
+}
+
+func (s *Store) exactVersion(key store.Key, rev store.Revision) (store.Record, error) {
 	p, err := s.moment()
 	if err != nil {
 		return store.Record{}, err
