@@ -116,9 +116,15 @@ func vital(base string) bool {
 		strings.HasPrefix(base, "marker.")
 }
 
-// arm begins to keep errors from Pebble. It returns the first one that reached it
-// before, which Pebble need not have told of: one on its log may come to light only
-// with a later commit, and then ends the process.
+// reached is the first error that reached Pebble, which Pebble need not have told of:
+// one on its log may come to light only with a later commit, and then ends the process.
+func (f *freezingFS) reached() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.early
+}
+
+// arm begins to keep errors from Pebble, and returns the first that reached it before.
 func (f *freezingFS) arm() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

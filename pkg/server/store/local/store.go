@@ -246,6 +246,9 @@ func (s *Store) openExamined() (*view, error) {
 		err = s.raiseFormat()
 	}
 	if err == nil {
+		err = s.fs.reached() // a mark without the store that it is of would be damage
+	}
+	if err == nil {
 		s.mark, err = openMark(s.opts.FS, s.opts.Dir, v.current)
 	}
 	return v, err
