@@ -40,8 +40,9 @@ func backupCommand(out streams) *cobra.Command {
 			"server has the directory open, backup reads it by itself, and changes nothing in it.\n\n" +
 			"The file appears whole or not at all, can be read by its owner alone, and replaces no\n" +
 			"other. '-' writes to standard output.\n\n" +
-			"Exit code 0: it is a whole backup. 1: there is none. 2: nothing was begun: FILE or the data\n" +
-			"directory can't be used, or the call was wrong. 130, 143: ended by SIGINT, SIGTERM.",
+			"Exit code 0: it is a whole backup. 1: there is none, because the data is damaged or the file\n" +
+			"can't be written. 2: nothing was begun: FILE or the data directory can't be used, or the call\n" +
+			"was wrong. 7: the server went away before it was complete. 130, 143: ended by SIGINT, SIGTERM.",
 		Example: "  cmserver backup cmserver-2026-11-30.backup\n" +
 			"  cmserver backup --data-dir /var/lib/cmserver /backups/cmserver.backup --force\n" +
 			"  cmserver backup - | zstd >cmserver.backup.zst",
@@ -174,9 +175,14 @@ func (o backupOptions) explain(err error) error {
 	case errors.Is(err, local.ErrNoStore), errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.ENOTDIR):
 		return usageError{none(err)}
 	case errors.Is(err, store.ErrDamaged):
-		err = fmt.Errorf("%w; stop the server and see 'cmserver check'", err)
+		err = fmt.Errorf("%w; with the server stopped 'cmserver check --data-dir %s' names all that is damaged; keep the backups that you have",
+			err, o.dataDir)
+	case errors.Is(err, errLostServer) && serverListens(o.dataDir):
+		err = fmt.Errorf("%w: the server goes on, and cut it off; its log may say why; try again", err)
+	case errors.Is(err, errLostServer):
+		err = fmt.Errorf("%w: the server has ended; start it again, or back up what it left without it", err)
 	case errors.Is(err, archive.ErrDamaged):
-		err = fmt.Errorf("it broke off, or was changed on its way; try again: %w", err)
+		err = fmt.Errorf("it was changed on its way; try again: %w", err)
 	}
 	return none(err)
 }

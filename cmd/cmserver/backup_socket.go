@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"example.com/cmctl/pkg/server/store"
 	"example.com/cmctl/pkg/server/store/local"
 )
 
@@ -25,8 +26,10 @@ const (
 	socketName = "backup.sock"
 	socketNew  = "backup.sock.new" // a folder in which it is made
 	backupPath = "/v1/backup"
-	// failureTrailer tells after the body why it is not complete.
+	// failureTrailer tells after the body why it is not complete, and damageTrailer
+	// that this is damage to the data.
 	failureTrailer = "Backup-Failure"
+	damageTrailer  = "Backup-Damage"
 	// maxSocketPath fits the address of a socket on every system.
 	maxSocketPath = 100
 	// standstill is how long a client may take nothing before it is cut off: what
@@ -34,8 +37,12 @@ const (
 	standstill = time.Minute
 )
 
-// errNoServer says that nobody listens on the socket.
-var errNoServer = errors.New("no server")
+var (
+	// errNoServer says that nobody listens on the socket.
+	errNoServer = errors.New("no server")
+	// errLostServer says that the connection ended before the backup did.
+	errLostServer = errors.New("the connection to the server broke off before the backup was complete")
+)
 
 // backupService gives one backup at a time.
 type backupService struct {
@@ -140,12 +147,19 @@ func (b *backupService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "another backup is being made; try again when it is done", http.StatusConflict)
 		return
 	}
-	begun := time.Now()
-	info, err := b.store.Backup(r.Context(), &steady{w, http.NewResponseController(w)})
+	begun, control := time.Now(), http.NewResponseController(w)
+	// Only an answer that has begun before its end is known has trailers.
+	if err := control.Flush(); err != nil {
+		return // the client is gone
+	}
+	info, err := b.store.Backup(r.Context(), &steady{w, control})
 	if err != nil {
-		b.log.Warn("backup failed", "err", err)
 		text, _, _ := strings.Cut(err.Error(), "\n")
+		b.log.Warn("backup failed", "err", text)
 		w.Header().Set(http.TrailerPrefix+failureTrailer, text)
+		if errors.Is(err, store.ErrDamaged) {
+			w.Header().Set(http.TrailerPrefix+damageTrailer, "true")
+		}
 		return
 	}
 	b.log.Info("backup given", "objects", info.Objects, "versions", info.Versions, "resourceVersion", info.Revision,
@@ -195,8 +209,24 @@ func askForBackup(ctx context.Context, dataDir string) (io.ReadCloser, error) {
 	return &givenBackup{resp, transport}, nil
 }
 
-// givenBackup is the body of the answer, with the server's reason where it ends
-// too early.
+// serverListens tells whether a server is there to ask again.
+func serverListens(dataDir string) bool {
+	path, done, err := socketPath(dataDir)
+	if err != nil {
+		return false
+	}
+	defer done()
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		return false
+	}
+	// Nothing was said on it.
+	_ = conn.Close()
+	return true
+}
+
+// givenBackup is the body of the answer, with the reason where it ends too early: the
+// server's own, or that there is no server any more.
 type givenBackup struct {
 	resp      *http.Response
 	transport *http.Transport
@@ -204,11 +234,27 @@ type givenBackup struct {
 
 func (g *givenBackup) Read(b []byte) (int, error) {
 	n, err := g.resp.Body.Read(b)
-	if reason := g.resp.Trailer.Get(failureTrailer); errors.Is(err, io.EOF) && reason != "" {
-		err = fmt.Errorf("the running server says: %s", reason)
+	switch {
+	case err == nil, errors.Is(err, context.Canceled):
+		return n, err
+	case err != io.EOF: // the body's own end alone is that of the answer
+		return n, fmt.Errorf("%w (%v)", errLostServer, err)
+	}
+	if reason := g.resp.Trailer.Get(failureTrailer); reason != "" {
+		return n, &serverSays{reason, g.resp.Trailer.Get(damageTrailer) != ""}
 	}
 	return n, err
 }
+
+// serverSays is why the server could not make the backup.
+type serverSays struct {
+	reason string
+	damage bool
+}
+
+func (e *serverSays) Error() string { return "the running server says: " + e.reason }
+
+func (e *serverSays) Is(target error) bool { return e.damage && target == store.ErrDamaged }
 
 func (g *givenBackup) Close() error {
 	err := g.resp.Body.Close()

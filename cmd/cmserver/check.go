@@ -97,13 +97,16 @@ func (o checkOptions) checkDir(ctx context.Context) error {
 		fmt.Fprintln(o.out.out, f)
 	}
 	if n := len(r.Findings); n > 0 {
-		findings := "1 finding"
-		if n > 1 {
-			findings = fmt.Sprintf("%d findings", n)
-		}
-		return fmt.Errorf("%s is damaged, %s; keep it as it is, and restore a backup into another directory", o.dataDir, findings)
+		return fmt.Errorf("%s is damaged, %s; keep it as it is, and restore a backup into another directory", o.dataDir, findings(n))
 	}
 	return o.whole(o.dataDir, r.Objects, r.Versions, r.State.Current)
+}
+
+func findings(n int) string {
+	if n == 1 {
+		return "1 finding"
+	}
+	return fmt.Sprintf("%d findings", n)
 }
 
 func (o checkOptions) whole(what string, objects, versions int, current store.Revision) error {

@@ -29,7 +29,8 @@ type usageError struct{ error }
 func (e usageError) Unwrap() error { return e.error }
 
 // exitCode is 0 for a clean end, 2 if nothing was begun because of how the program was
-// called or what it was to use, 128 and its number for a signal, 1 for the rest.
+// called or what it was to use, 7 if a server that was asked went away, 128 and its
+// number for a signal, 1 for the rest.
 func exitCode(err error) int {
 	var usage usageError
 	var ended interruption
@@ -38,6 +39,8 @@ func exitCode(err error) int {
 		return 0
 	case errors.As(err, &ended):
 		return ended.exitCode()
+	case errors.Is(err, errLostServer):
+		return 7
 	case errors.As(err, &usage):
 		return 2
 	}
@@ -140,6 +143,9 @@ func (c config) openStore(log *slog.Logger) (*local.Store, error) {
 			"'cmserver restore' makes a directory of a backup", err, c.DataDir)
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return nil, fmt.Errorf("the disk of the data directory %s is full: free some space and start again; what was acknowledged is not touched: %w", c.DataDir, err)
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return nil, fmt.Errorf("the data directory %s can't be opened, for too few files may be open at once: raise the limit "+
+			"('ulimit -n 4096' in a shell, LimitNOFILE=4096 in a systemd unit) and start again; what was acknowledged is not touched: %w", c.DataDir, err)
 	case err != nil:
 		return nil, fmt.Errorf("data directory %s can't be used, --data-dir chooses another: %w", c.DataDir, err)
 	}

@@ -1,11 +1,13 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 
+	"example.com/cmctl/pkg/server/store"
 	"example.com/cmctl/pkg/types"
 )
 
@@ -48,8 +50,26 @@ func isProbe(path string) bool {
 	return probe == "livez" || probe == "readyz" || probe == "healthz"
 }
 
+// publicReason is what a probe may tell of a cause: of those that a store is known
+// to have, which one it is. The cause itself is for the log.
+func publicReason(err error) string {
+	var damage *store.DamageError
+	switch {
+	case errors.As(err, &damage) && damage.File != "":
+		return store.ErrDamaged.Error() + ", file " + damage.File
+	case errors.Is(err, store.ErrDamaged):
+		return store.ErrDamaged.Error()
+	}
+	for _, known := range []error{store.ErrFailed, store.ErrFull, store.ErrStalled, store.ErrClosed} {
+		if errors.Is(err, known) {
+			return known.Error()
+		}
+	}
+	return "reason withheld"
+}
+
 // health answers a probe with text, as Kubernetes' are: "ok", or each check by
-// name. Why one failed is for the log.
+// name.
 func (s *Server) health(probe string, checks []check) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -67,7 +87,7 @@ func (s *Server) health(probe string, checks []check) http.Handler {
 			if err := c.look(); err != nil {
 				failed = true
 				s.log.Warn("probe failed", "probe", probe, "check", c.name, "err", err)
-				fmt.Fprintf(&report, "[-]%s failed: reason withheld\n", c.name)
+				fmt.Fprintf(&report, "[-]%s failed: %s\n", c.name, publicReason(err))
 				continue
 			}
 			fmt.Fprintf(&report, "[+]%s ok\n", c.name)

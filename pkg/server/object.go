@@ -108,6 +108,9 @@ func decoded(res *types.Resource, rec store.Record) (types.Object, error) {
 func (s *Server) commit(ctx context.Context, seen store.Revision, rec store.Record, also ...store.Txn) (store.Revision, error) {
 	if err := s.store.Healthy(); errors.Is(err, store.ErrFailed) {
 		// Known before the write began, so the client can be told for certain.
+		if errors.Is(err, store.ErrDamaged) {
+			return 0, types.StoreReadOnlyDamaged()
+		}
 		return 0, types.StoreReadOnly()
 	}
 	txn := store.Txn{

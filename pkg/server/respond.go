@@ -123,6 +123,7 @@ func (s *Server) refusal(w http.ResponseWriter, r *request, form render.Form, er
 // of a store, is logged here and leaves as a plain 500.
 func (s *Server) statusOf(r *request, err error) *types.StatusError {
 	var status *types.StatusError
+	var damage *store.DamageError
 	switch {
 	case errors.As(err, &status):
 		return status
@@ -142,6 +143,9 @@ func (s *Server) statusOf(r *request, err error) *types.StatusError {
 	case errors.Is(err, store.ErrFailed):
 		s.log.Error("store failed", "id", r.info.id, "err", err)
 		return types.StoreFailed()
+	case errors.As(err, &damage):
+		s.log.Error("stored data is damaged", "id", r.info.id, "method", r.http.Method, "path", r.http.URL.Path, "err", damage)
+		return types.StoreDamaged(string(damage.Key), damage.File)
 	}
 	s.log.Error("internal error", "id", r.info.id, "method", r.http.Method, "path", r.http.URL.Path, "err", err)
 	return types.Internal(r.info.id)

@@ -395,6 +395,40 @@ func StoreFailed() *StatusError {
 			"is restarted, so read the object again before repeating it", restartNeeded())
 }
 
+// CauseDamaged is the type of the cause by which a client knows that what is stored is
+// damaged: waiting doesn't help, nor does a restart.
+const CauseDamaged metav1.CauseType = "StoredDataDamaged"
+
+// damageHint is for whoever runs the server.
+const damageHint = "; once the server is stopped 'cmserver check --data-dir DIR' names all that is damaged, and 'cmserver restore' brings back a backup"
+
+// StoreDamaged says that what was to be read is stored, and damaged. object is its key,
+// file the one it is in; either may be empty.
+func StoreDamaged(object, file string) *StatusError {
+	what, where := "stored data", ""
+	if object != "" {
+		what = "the stored data of " + object
+	}
+	if file != "" {
+		where = " (file " + file + ")"
+	}
+	return failure(http.StatusInternalServerError, metav1.StatusReasonInternalError,
+		"Internal error occurred: "+what+" is damaged"+where+" and can't be read"+damageHint, causedByDamage())
+}
+
+// StoreReadOnlyDamaged refuses a write while the store takes none because of damage.
+// Nothing was stored.
+func StoreReadOnlyDamaged() *StatusError {
+	return failure(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable,
+		"the server's stored data is damaged, so that it takes no more writes; nothing was stored"+damageHint, causedByDamage())
+}
+
+func causedByDamage() *metav1.StatusDetails {
+	details := generic()
+	details.Causes = []metav1.StatusCause{{Type: CauseDamaged, Message: "stored data is damaged"}}
+	return details
+}
+
 // ReasonInsufficientStorage is the reason of a 507, for which Kubernetes has none.
 const ReasonInsufficientStorage metav1.StatusReason = "InsufficientStorage"
 
