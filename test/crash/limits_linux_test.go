@@ -77,15 +77,6 @@ func press(t *testing.T, file *os.File, leave uint64) {
 	}
 }
 
-func until(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("in a minute it did not come to this: %s", what)
-		}
-	}
-}
-
 // The disk fills up: writes are refused with 507, deletions and reads go on, and the
 // server is not ready. What others wrote there is removed: writes go on by themselves.
 // Nothing is lost by a kill -9 in the middle of it, nor by a start on a full disk.
@@ -189,6 +180,23 @@ func TestFewFileDescriptors(t *testing.T) {
 	p = serve(t, dir)
 	holdsAll(t, newAPI(p.url), "a", n)
 	t.Logf("%d objects, then %d", n, code)
+}
+
+// So few files may be open that it can't start: it says what to raise, and with that
+// all is there.
+func TestTooFewFileDescriptorsToStart(t *testing.T) {
+	dir := t.TempDir()
+	p := serve(t, dir)
+	expect(t, newAPI(p.url), 201, "POST", collection, large("first", 100))
+	p.kill()
+	for _, limit := range []int{8, 12, 16} {
+		p = serve(t, dir, "sh", "-c", fmt.Sprintf(`ulimit -n %d; exec "$0" "$@"`, limit))
+		if said := p.log.String(); p.url != "" || !strings.Contains(said, "raise the limit") || strings.Contains(said, "--data-dir chooses") {
+			t.Errorf("with %d: %s", limit, said)
+		}
+	}
+	p = serve(t, dir)
+	expect(t, newAPI(p.url), 200, "GET", collection+"/first", nil)
 }
 
 // Memory runs out: the kernel refuses it and the process ends in the middle of its

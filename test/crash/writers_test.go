@@ -261,3 +261,12 @@ func expect(t *testing.T, a *api, code int, method, path string, body any) {
 		t.Errorf("%s %s: got %d, %v, want %d", method, path, got, err, code)
 	}
 }
+
+func until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("in a minute it did not come to this: %s", what)
+		}
+	}
+}
