@@ -46,8 +46,8 @@ var (
 
 // backupService gives one backup at a time.
 type backupService struct {
-	store *local.Store
-	log   *slog.Logger
+	give func(context.Context, io.Writer) (local.BackupInfo, error)
+	log  *slog.Logger
 	// busy is full while a backup is given. Whoever has put something into it
 	// takes it out again.
 	busy chan struct{}
@@ -63,7 +63,7 @@ func startBackups(ctx context.Context, dataDir string, st *local.Store, log *slo
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	b := &backupService{store: st, log: log, busy: make(chan struct{}, 1)}
+	b := &backupService{give: st.Backup, log: log, busy: make(chan struct{}, 1)}
 	mux := http.NewServeMux()
 	mux.Handle("GET "+backupPath, b)
 	hs := &http.Server{
@@ -152,7 +152,7 @@ func (b *backupService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := control.Flush(); err != nil {
 		return // the client is gone
 	}
-	info, err := b.store.Backup(r.Context(), &steady{w, control})
+	info, err := b.give(r.Context(), &steady{w, control})
 	if err != nil {
 		text, _, _ := strings.Cut(err.Error(), "\n")
 		b.log.Warn("backup failed", "err", text)

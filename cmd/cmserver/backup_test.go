@@ -2,10 +2,14 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log"
+	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -14,6 +18,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"example.com/cmctl/pkg/server/store"
+	"example.com/cmctl/pkg/server/store/archive"
+	"example.com/cmctl/pkg/server/store/local"
 )
 
 // invoke runs a command of the program to its end.
@@ -201,6 +209,58 @@ func TestAClientThatTakesNothing(t *testing.T) {
 	if err := last.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// Why a running server can't give a backup reaches the client, however early it is
+// known, and so does that the server went away.
+func TestWhyARunningServerGivesNoBackup(t *testing.T) {
+	damage := fmt.Errorf("backup: %w", &store.DamageError{Key: "configmaps/default/flags", Revision: 3, File: "000007.sst", What: "its checksum"})
+	for name, c := range map[string]struct {
+		give func(w io.Writer) error
+		code int
+		says []string
+	}{
+		"damage at once":       {func(io.Writer) error { return damage }, 1, []string{"configmaps/default/flags", "000007.sst", "cmserver check --data-dir"}},
+		"damage later":         {func(w io.Writer) error { return errors.Join(begun(w, 1_000_000), damage) }, 1, []string{"000007.sst", "cmserver check --data-dir"}},
+		"something else":       {func(io.Writer) error { return store.ErrClosed }, 1, []string{"the running server says", "closed"}},
+		"the connection broke": {func(w io.Writer) error { _ = begun(w, 1_000_000); panic(http.ErrAbortHandler) }, 7, []string{"broke off", "the server goes on"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			listener, err := listenSocket(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := &backupService{log: slog.New(slog.DiscardHandler), busy: make(chan struct{}, 1), give: func(_ context.Context, w io.Writer) (local.BackupInfo, error) {
+				return local.BackupInfo{}, c.give(w)
+			}}
+			hs := &http.Server{Handler: b, ErrorLog: log.New(io.Discard, "", 0)}
+			done := make(chan error)
+			go func() { done <- hs.Serve(listener) }()
+			code, _, said := invoke(t, nil, "backup", "--data-dir", dir, filepath.Join(t.TempDir(), "file"))
+			if code != c.code {
+				t.Errorf("exit code %d, want %d", code, c.code)
+			}
+			for _, part := range c.says {
+				if !strings.Contains(said, part) {
+					t.Errorf("%q is not in: %s", part, said)
+				}
+			}
+			if err := hs.Close(); err != nil {
+				t.Error(err)
+			}
+			<-done
+		})
+	}
+}
+
+// begun is the begin of a backup and so many bytes of a block.
+func begun(w io.Writer, n int) error {
+	a, err := archive.NewWriter(w, []byte(`{"resourceVersion":"1"}`))
+	if err != nil {
+		return err
+	}
+	return a.Add(bytes.Repeat([]byte("x"), n))
 }
 
 // A backup that broke off is none, and nothing comes of it.

@@ -276,7 +276,7 @@ func TestVersionCommand(t *testing.T) {
 }
 
 func TestExitCodes(t *testing.T) {
-	for want, err := range map[int]error{0: nil, 1: errors.New("x"), 2: fmt.Errorf("y: %w", usageError{errors.New("z")})} {
+	for want, err := range map[int]error{0: nil, 1: errors.New("x"), 2: fmt.Errorf("y: %w", usageError{errors.New("z")}), 7: fmt.Errorf("y: %w", errLostServer)} {
 		if got := exitCode(err); got != want {
 			t.Errorf("%v: got %d, want %d", err, got, want)
 		}

@@ -67,6 +67,7 @@ func TestErrorsOfTheStore(t *testing.T) {
 		{"unknown", broken, nil, 500, "InternalError", "the server's log has the cause"},
 		{"failed during this write", fmt.Errorf("%w: %w", store.ErrFailed, broken), nil, 500, "InternalError", "whether this write was stored is open"},
 		{"failed before", nil, store.ErrFailed, 503, "ServiceUnavailable", "nothing was stored"},
+		{"damage before", nil, fmt.Errorf("%w: %w", store.ErrFailed, &store.DamageError{File: "000007.sst"}), 503, "ServiceUnavailable", "cmserver check --data-dir DIR"},
 		{"closed", store.ErrClosed, nil, 503, "ServiceUnavailable", "shutting down"},
 		{"no room", fmt.Errorf("%w: %w", store.ErrFull, broken), nil, 507, "InsufficientStorage", "nothing was stored"},
 		{"a disk that hangs", fmt.Errorf("%w: %w", store.ErrStalled, broken), nil, 503, "ServiceUnavailable", "nothing was stored"},
@@ -99,6 +100,22 @@ func TestErrorsOfTheStore(t *testing.T) {
 			// What was there is still served.
 			a.must(200, "GET", flags, "")
 		})
+	}
+}
+
+// A read of damaged data says of what, in which file, and what to do, for people and
+// for programs.
+func TestAReadOfDamagedData(t *testing.T) {
+	a, h := hook(t)
+	a.create()
+	h.get = func(_ context.Context, key store.Key) (store.Record, error) {
+		return store.Record{}, &store.DamageError{Key: key, Revision: 1, File: "000007.sst", What: "its checksum"}
+	}
+	r := a.do("GET", flags, "")
+	isStatus(t, r, 500, "InternalError", "the stored data of configmaps/default/flags is damaged (file 000007.sst)")
+	isStatus(t, r, 500, "InternalError", "cmserver check --data-dir DIR")
+	if d := r.status.Details; d == nil || len(d.Causes) != 1 || d.Causes[0].Type != types.CauseDamaged {
+		t.Errorf("details %+v", d)
 	}
 }
 
@@ -258,6 +275,15 @@ func TestProbesAndDiscovery(t *testing.T) {
 	h.healthy = func() error { return errors.New("secret cause") }
 	if r := a.must(500, "GET", "/readyz", ""); !strings.Contains(r.body, "[-]store failed") || strings.Contains(r.body, "secret") {
 		t.Errorf("got %q", r.body)
+	}
+	for err, want := range map[error]string{
+		fmt.Errorf("%w: %w", store.ErrFailed, &store.DamageError{File: "000007.sst", What: "secret"}): "stored data is damaged, file 000007.sst",
+		fmt.Errorf("%w: secret", store.ErrFull):                                                       store.ErrFull.Error(),
+	} {
+		h.healthy = func() error { return err }
+		if r := a.must(500, "GET", "/readyz?verbose", ""); !strings.Contains(r.body, "[-]store failed: "+want+"\n") || strings.Contains(r.body, "secret") {
+			t.Errorf("got %q", r.body)
+		}
 	}
 	a.must(200, "GET", "/livez", "")
 	for path, part := range map[string]string{

@@ -146,7 +146,7 @@ func TestTheServerIsKilledDuringABackup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 1 || !strings.Contains(said.String(), "no backup was made") {
+	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 7 || !strings.Contains(said.String(), "no backup was made") || !strings.Contains(said.String(), "the server has ended") {
 		t.Errorf("the client ended with %v:\n%s", err, said)
 	}
 	check, _ := cmserver(t, "check", "-")
