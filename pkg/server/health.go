@@ -60,7 +60,7 @@ func publicReason(err error) string {
 	case errors.Is(err, store.ErrDamaged):
 		return store.ErrDamaged.Error()
 	}
-	for _, known := range []error{store.ErrFailed, store.ErrFull, store.ErrStalled, store.ErrClosed} {
+	for _, known := range []error{store.ErrTaken, store.ErrFailed, store.ErrFull, store.ErrStalled, store.ErrClosed} {
 		if errors.Is(err, known) {
 			return known.Error()
 		}

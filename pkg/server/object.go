@@ -111,6 +111,9 @@ func (s *Server) commit(ctx context.Context, seen store.Revision, rec store.Reco
 		if errors.Is(err, store.ErrDamaged) {
 			return 0, types.StoreReadOnlyDamaged()
 		}
+		if errors.Is(err, store.ErrTaken) {
+			return 0, types.StoreReadOnlyTaken()
+		}
 		return 0, types.StoreReadOnly()
 	}
 	txn := store.Txn{

@@ -68,6 +68,7 @@ func TestErrorsOfTheStore(t *testing.T) {
 		{"failed during this write", fmt.Errorf("%w: %w", store.ErrFailed, broken), nil, 500, "InternalError", "whether this write was stored is open"},
 		{"failed before", nil, store.ErrFailed, 503, "ServiceUnavailable", "nothing was stored"},
 		{"damage before", nil, fmt.Errorf("%w: %w", store.ErrFailed, &store.DamageError{File: "000007.sst"}), 503, "ServiceUnavailable", "cmserver check --data-dir DIR"},
+		{"files taken before", nil, fmt.Errorf("%w: %w", store.ErrFailed, store.ErrTaken), 503, "ServiceUnavailable", "make a backup before the server is stopped"},
 		{"closed", store.ErrClosed, nil, 503, "ServiceUnavailable", "shutting down"},
 		{"no room", fmt.Errorf("%w: %w", store.ErrFull, broken), nil, 507, "InsufficientStorage", "nothing was stored"},
 		{"a disk that hangs", fmt.Errorf("%w: %w", store.ErrStalled, broken), nil, 503, "ServiceUnavailable", "nothing was stored"},

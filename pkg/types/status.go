@@ -423,6 +423,14 @@ func StoreReadOnlyDamaged() *StatusError {
 		"the server's stored data is damaged, so that it takes no more writes; nothing was stored"+damageHint, causedByDamage())
 }
 
+// StoreReadOnlyTaken refuses a write while the store takes none because its files were
+// taken away. Nothing was stored.
+func StoreReadOnlyTaken() *StatusError {
+	return failure(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable,
+		"files of the server's storage were removed or changed while it ran, so that it takes no more writes; nothing was stored; "+
+			"make a backup before the server is stopped ('cmserver backup FILE'): it has all that was acknowledged", causedByDamage())
+}
+
 func causedByDamage() *metav1.StatusDetails {
 	details := generic()
 	details.Causes = []metav1.StatusCause{{Type: CauseDamaged, Message: "stored data is damaged"}}

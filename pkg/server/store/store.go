@@ -272,6 +272,9 @@ var (
 	// ErrUnknown comes from Commit when its context ended while the transaction was
 	// being written by a disk that takes very long: it may become durable, or not.
 	ErrUnknown = errors.New("whether the write was made is open")
+	// ErrTaken is with an ErrFailed that a restart makes worse: files that it would need
+	// are gone, while everything acknowledged can still be read.
+	ErrTaken = errors.New("files of the store were removed or changed under the running server")
 	// ErrLocked comes from opening a store that another process has open.
 	ErrLocked = errors.New("store is in use by another process")
 	// ErrDamaged comes from whatever meets stored data that is not what was

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+
+	"example.com/cmctl/pkg/server/store"
 )
 
 // vitals are the files that the next start reads, as this process made them: the logs
@@ -62,8 +64,8 @@ func (v *vitals) check() error {
 	defer v.mu.Unlock()
 	for _, f := range v.files {
 		if what := f.look(); what != "" {
-			return fmt.Errorf("the file %s was %s under the running server, and the next start would miss what is in it: "+
-				"make a backup before you stop the server ('cmserver backup FILE'), which has all that was acknowledged", filepath.Base(f.path), what)
+			return fmt.Errorf("%w: %s was %s, and the next start would miss what is in it: make a backup before you stop the server "+
+				"('cmserver backup FILE'), which has all that was acknowledged", store.ErrTaken, filepath.Base(f.path), what)
 		}
 	}
 	return nil
