@@ -73,12 +73,11 @@ func (c *Client) refusal(e exchange) error {
 // server is restarted.
 func NeedsRestart(err error) bool { return apierrors.HasStatusCause(err, types.CauseRestartNeeded) }
 
-// causeDamaged is the cause of a failure for which stored data is damaged.
-const causeDamaged metav1.CauseType = "StoredDataDamaged"
-
 // Lasts tells whether the server says of a failure that waiting is in vain: until it is
 // restarted, or damaged data is brought back from a backup.
-func Lasts(err error) bool { return NeedsRestart(err) || apierrors.HasStatusCause(err, causeDamaged) }
+func Lasts(err error) bool {
+	return NeedsRestart(err) || apierrors.HasStatusCause(err, types.CauseDamaged)
+}
 
 // statusError adds what to do to the one refusal that says too little.
 func (c *Client) statusError(e exchange, err *apierrors.StatusError) error {
