@@ -3,47 +3,80 @@ package server
 import (
 	"net/http"
 
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+
 	"example.com/cmctl/pkg/server/authn"
 	"example.com/cmctl/pkg/server/authz"
 	"example.com/cmctl/pkg/types"
 )
 
 // authenticate finds out who sends a request. Without an Authenticator nobody is
-// asked.
+// asked: nobody is told from anybody, or, where rules hold, everybody is anonymous.
 func (s *Server) authenticate(next http.Handler) http.Handler {
-	if s.options.Authenticator == nil {
+	asked := s.options.Authenticator
+	if asked == nil && s.options.Authorizer == nil {
 		return next
 	}
+	next = s.impersonate(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info := infoOf(r)
-		who, err := s.options.Authenticator.Authenticate(r)
-		if err != nil {
-			s.log.Warn("credentials were refused", "id", info.id, "err", err)
-			s.refuse(w, r, types.Unauthorized())
-			return
-		}
-		if who == nil {
-			who = authn.Anonymous
+		who := authn.Anonymous
+		if asked != nil {
+			found, err := asked.Authenticate(r)
+			if err != nil {
+				s.log.Warn("credentials were refused", "id", info.id, "err", err)
+				s.refuse(w, r, types.Unauthorized())
+				return
+			}
+			if found != nil {
+				who = found
+			}
 		}
 		info.attributes.User = who
 		next.ServeHTTP(w, r)
 	})
 }
 
-// authorize lets through what its sender may do. Without an Authorizer everyone
-// may do everything.
+// authorize lets through what its sender may do.
 func (s *Server) authorize(next http.Handler) http.Handler {
 	if s.options.Authorizer == nil {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		info := infoOf(r)
-		if allowed, reason := s.options.Authorizer.Authorize(info.attributes); !allowed {
-			s.refuse(w, r, authz.Forbidden(info.attributes, reason))
+		if err := s.permit(&infoOf(r).attributes); err != nil {
+			s.refuse(w, r, err)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// permit is the refusal of what may not be done. Without an Authorizer everyone may
+// do everything.
+func (s *Server) permit(a *authorizer.AttributesRecord) error {
+	if s.options.Authorizer == nil {
+		return nil
+	}
+	if allowed, reason := s.options.Authorizer.Authorize(a); !allowed {
+		return authz.Forbidden(a, reason)
+	}
+	return nil
+}
+
+// permitCreate is the refusal of a request of another verb that comes to creating
+// the object which it names.
+func (s *Server) permitCreate(r *request) error {
+	a := r.info.attributes
+	a.Verb = "create"
+	return s.permit(&a)
+}
+
+// mayMakeNamespace tells whether who sends a request may create namespaces.
+func (s *Server) mayMakeNamespace(r *request) bool {
+	return s.permit(&authorizer.AttributesRecord{
+		User: r.info.attributes.User, Verb: "create", APIVersion: types.APIVersion,
+		Resource: types.Namespaces.Plural, ResourceRequest: true,
+	}) == nil
 }
 
 // userName is who sends a request; empty where nobody was asked.

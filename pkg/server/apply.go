@@ -76,6 +76,9 @@ func (a *application) create() (answer, error) {
 	if next, err = patch.Reread(r.resource, next); err != nil {
 		return answer{}, err
 	}
+	if err := a.server.permitCreate(r); err != nil {
+		return answer{}, err
+	}
 	return a.server.createManaged(r, a.options.writeOptions, next)
 }
 

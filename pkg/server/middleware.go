@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"example.com/cmctl/pkg/server/inject"
@@ -30,6 +31,9 @@ type requestInfo struct {
 	// attributes are what the request is about. Until its path has found its route
 	// they are empty, and until authenticate has let it through they have no user.
 	attributes authorizer.AttributesRecord
+	// impersonator is who sends the request, where that acts as somebody else, who
+	// is the user then; else nil.
+	impersonator user.Info
 }
 
 type infoKey struct{}
@@ -126,8 +130,11 @@ func (s *Server) logAccess(r *http.Request, info *requestInfo, took time.Duratio
 	if info.version != "" {
 		attrs = append(attrs, slog.String("resourceVersion", info.version))
 	}
-	if user := info.userName(); user != "" {
-		attrs = append(attrs, slog.String("user", user))
+	if name := info.userName(); name != "" {
+		attrs = append(attrs, slog.String("user", name))
+	}
+	if info.impersonator != nil {
+		attrs = append(attrs, slog.String("impersonator", info.impersonator.GetName()))
 	}
 	if len(injected) > 0 {
 		attrs = append(attrs, slog.String("injected", strings.Join(injected, ",")))
@@ -230,11 +237,13 @@ func (s *Server) timeLimit(r *http.Request) (time.Duration, error) {
 // segments and those of dots are nowhere. As in Kubernetes an escaped slash parts
 // segments too, and a last segment of dots is a name, if no good one.
 func (s *Server) checkPath(next http.Handler) http.Handler {
+	nowhere := s.guarded(s.serve(nil, nil))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		u := *r.URL
 		u.Path, u.RawPath = cmp.Or(strings.TrimRight(u.Path, "/"), "/"), ""
 		if strings.Contains(u.Path, "//") || strings.Contains(u.Path, "/./") || strings.Contains(u.Path, "/../") || u.Path[0] != '/' {
-			s.refuse(w, r, types.UnknownPath())
+			infoOf(r).attributes = unrouted(r)
+			nowhere.ServeHTTP(w, r)
 			return
 		}
 		parent, last := path.Split(u.Path)

@@ -202,7 +202,7 @@ func (s *Server) routes() http.Handler {
 	s.serveDiscovery(mux)
 	s.serveHealth(mux)
 
-	s.handle(mux, "/", route{}, s.serve(nil, nil))
+	s.handle(mux, "/", route{nowhere: true}, s.serve(nil, nil))
 	return mux
 }
 

@@ -3,6 +3,7 @@ package authz
 
 import (
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -13,8 +14,9 @@ import (
 
 // Authorizer decides about requests. It may be used by any number of goroutines.
 type Authorizer interface {
-	// Authorize tells whether a request is allowed. Where it is not, reason may say
-	// what is wrong with the rules; it never tells whether an object exists.
+	// Authorize tells whether a request is allowed. reason says by which rule, or,
+	// where it is not, may say what is wrong with the rules; it never tells whether
+	// an object exists.
 	Authorize(authorizer.Attributes) (allowed bool, reason string)
 	// RulesFor are all rules that a user has in a namespace, those for everywhere
 	// included. An error says that there may be more.
@@ -24,12 +26,15 @@ type Authorizer interface {
 // Forbidden says in Kubernetes' words that something is not allowed. reason is
 // Authorize's.
 func Forbidden(a authorizer.Attributes, reason string) error {
-	why := denied(a)
+	why := plain.Replace(denied(a))
 	if reason != "" {
 		why += ": " + reason
 	}
 	return types.AccessForbidden(schema.GroupResource{Group: a.GetAPIGroup(), Resource: a.GetResource()}, a.GetName(), why)
 }
+
+// plain keeps a message from being taken for HTML, as Kubernetes does.
+var plain = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
 // denied is who may not do what, and where.
 func denied(a authorizer.Attributes) string {
