@@ -68,6 +68,9 @@ func (s *Server) permit(a *authorizer.AttributesRecord) error {
 func (s *Server) permitCreate(r *request) error {
 	a := r.info.attributes
 	a.Verb = "create"
+	if !r.resource.Namespaced {
+		a.Namespace = "" // a namespace that is not there yet holds no rights
+	}
 	return s.permit(&a)
 }
 

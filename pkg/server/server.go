@@ -199,6 +199,7 @@ func (s *Server) routes() http.Handler {
 	s.serveConfigMaps(mux)
 	s.serveNamespaces(mux)
 
+	s.serveReviews(mux)
 	s.serveDiscovery(mux)
 	s.serveHealth(mux)
 

@@ -234,6 +234,11 @@ func InvalidOptions(kind string, errs field.ErrorList) *StatusError {
 	return invalid(schema.GroupKind{Group: metav1.GroupName, Kind: kind}, "", errs)
 }
 
+// InvalidReview refuses a question about access that can't be answered.
+func InvalidReview(group, kind string, errs field.ErrorList) *StatusError {
+	return invalid(schema.GroupKind{Group: group, Kind: kind}, "", errs)
+}
+
 func invalid(kind schema.GroupKind, name string, errs field.ErrorList) *StatusError {
 	told := named(errs)
 	err := apierrors.NewInvalid(kind, name, errs[:told])

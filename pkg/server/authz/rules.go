@@ -231,7 +231,7 @@ func (r *Rules) Authorize(a authorizer.Attributes) (allowed bool, reason string)
 		return true
 	})
 	if !allowed && len(errs) > 0 {
-		reason = fmt.Sprintf("RBAC: %v", utilerrors.NewAggregate(errs))
+		reason = fmt.Sprintf("rbac: RBAC: %v", utilerrors.NewAggregate(errs))
 	}
 	return allowed, reason
 }

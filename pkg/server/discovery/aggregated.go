@@ -35,7 +35,7 @@ type document struct {
 var documents = sync.OnceValue(func() map[string]*document {
 	return map[string]*document{
 		"/api":  newDocument(group(APIResources().APIResources)),
-		"/apis": newDocument(),
+		"/apis": newDocument(aggregatedGroups()...),
 	}
 })
 

@@ -37,12 +37,20 @@ func plain(document any) http.Handler {
 	})
 }
 
+// authorizationVersions are those of the one named group.
+const authorizationVersions = `"versions":[{"groupVersion":"authorization.k8s.io/v1","version":"v1"}],` +
+	`"preferredVersion":{"groupVersion":"authorization.k8s.io/v1","version":"v1"}`
+
 // handler is a server that serves nothing but discovery.
 func handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/api", discovery.Aggregated(plain(discovery.APIVersions())))
 	mux.Handle("/apis", discovery.Aggregated(plain(discovery.APIGroups())))
 	mux.Handle("/api/v1", discovery.Aggregated(plain(discovery.APIResources())))
+	for _, g := range discovery.Groups() {
+		mux.Handle("/apis/"+g.Name, plain(g.APIGroup()))
+		mux.Handle("/apis/"+g.Name+"/"+g.Version, plain(g.APIResources()))
+	}
 	return mux
 }
 
@@ -79,7 +87,7 @@ func TestDocumentsAreThoseOfKubernetes(t *testing.T) {
 	)
 	tests := map[string]struct{ path, accept, want string }{
 		"the versions": {"/api", "", `{"kind":"APIVersions","versions":["v1"],"serverAddressByClientCIDRs":[]}`},
-		"the groups":   {"/apis", "", `{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`},
+		"the groups":   {"/apis", "", `{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":"authorization.k8s.io",` + authorizationVersions + `}]}`},
 		"the resources": {"/api/v1", "", `{"kind":"APIResourceList","groupVersion":"v1","resources":[
 			{"name":"configmaps","singularName":"configmap","namespaced":true,"kind":"ConfigMap","verbs":` + allVerbs + `,
 				"shortNames":["cm"],"storageVersionHash":"qFsyl6wFWjQ="},
@@ -92,8 +100,19 @@ func TestDocumentsAreThoseOfKubernetes(t *testing.T) {
 					"singularResource":"configmap","verbs":` + allVerbs + `,"shortNames":["cm"]},
 				{"resource":"namespaces","responseKind":{"group":"","version":"","kind":"Namespace"},"scope":"Cluster",
 					"singularResource":"namespace","verbs":` + nsVerbs + `,"shortNames":["ns"]}]}]}]}`},
+		"a group": {"/apis/authorization.k8s.io", "",
+			`{"kind":"APIGroup","apiVersion":"v1","name":"authorization.k8s.io",` + authorizationVersions + `}`},
+		"the resources of a group": {"/apis/authorization.k8s.io/v1", "", `{"kind":"APIResourceList","apiVersion":"v1",
+			"groupVersion":"authorization.k8s.io/v1","resources":[
+			{"name":"selfsubjectaccessreviews","singularName":"selfsubjectaccessreview","namespaced":false,"kind":"SelfSubjectAccessReview","verbs":["create"]},
+			{"name":"selfsubjectrulesreviews","singularName":"selfsubjectrulesreview","namespaced":false,"kind":"SelfSubjectRulesReview","verbs":["create"]},
+			{"name":"subjectaccessreviews","singularName":"subjectaccessreview","namespaced":false,"kind":"SubjectAccessReview","verbs":["create"]}]}`},
 		"the aggregated groups": {"/apis", aggregatedV2,
-			`{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":[]}`},
+			`{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":[
+			{"metadata":{"name":"authorization.k8s.io"},"versions":[{"version":"v1","freshness":"Current","resources":[
+			{"resource":"selfsubjectaccessreviews","responseKind":{"group":"","version":"","kind":"SelfSubjectAccessReview"},"scope":"Cluster","singularResource":"selfsubjectaccessreview","verbs":["create"]},
+			{"resource":"selfsubjectrulesreviews","responseKind":{"group":"","version":"","kind":"SelfSubjectRulesReview"},"scope":"Cluster","singularResource":"selfsubjectrulesreview","verbs":["create"]},
+			{"resource":"subjectaccessreviews","responseKind":{"group":"","version":"","kind":"SubjectAccessReview"},"scope":"Cluster","singularResource":"subjectaccessreview","verbs":["create"]}]}]}]}`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -225,7 +244,12 @@ func TestClientGoFindsTheResourcesInBothForms(t *testing.T) {
 		}
 		return all
 	}
-	want := []string{"v1 configmaps configmap ConfigMap", "v1 namespaces namespace Namespace"}
+	want := []string{
+		"v1 configmaps configmap ConfigMap", "v1 namespaces namespace Namespace",
+		"authorization.k8s.io/v1 selfsubjectaccessreviews selfsubjectaccessreview SelfSubjectAccessReview",
+		"authorization.k8s.io/v1 selfsubjectrulesreviews selfsubjectrulesreview SelfSubjectRulesReview",
+		"authorization.k8s.io/v1 subjectaccessreviews subjectaccessreview SubjectAccessReview",
+	}
 	if got := names(aggregated); !reflect.DeepEqual(got, want) {
 		t.Errorf("aggregated: %q", got)
 	}

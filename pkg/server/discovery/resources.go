@@ -21,12 +21,18 @@ func APIVersions() *metav1.APIVersions {
 	}
 }
 
-// APIGroups is the answer of /apis: there are no named groups.
+// APIGroups is the answer of /apis: the groups that have a name.
 func APIGroups() *metav1.APIGroupList {
-	return &metav1.APIGroupList{
+	list := &metav1.APIGroupList{
 		TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"},
 		Groups:   []metav1.APIGroup{},
 	}
+	for _, g := range Groups() {
+		listed := *g.APIGroup()
+		listed.TypeMeta = metav1.TypeMeta{} // as in Kubernetes: the list says what they are
+		list.Groups = append(list.Groups, listed)
+	}
+	return list
 }
 
 // APIResources is the answer of /api/v1: what there is and what can be done with

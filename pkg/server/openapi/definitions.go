@@ -114,7 +114,7 @@ func (d definitions) add(t reflect.Type) string {
 	}
 	if isObject(t) {
 		s.AddExtension("x-kubernetes-group-version-kind", []any{
-			map[string]any{"group": "", "version": corev1.SchemeGroupVersion.Version, "kind": t.Name()},
+			groupVersionKind(groupOf(t), t.Name()),
 		})
 	}
 	if t == reflect.TypeFor[metav1.OwnerReference]() {

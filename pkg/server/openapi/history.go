@@ -21,7 +21,7 @@ func historyDefinitions() map[string]*spec.Schema {
 		"metadata":   *spec.RefSchema(DefinitionPrefix + historyMetaModel),
 		"items":      *spec.ArrayProperty(spec.RefSchema(DefinitionPrefix + historyEntryModel)),
 	}, "metadata", "items")
-	list.AddExtension("x-kubernetes-group-version-kind", []any{groupVersionKind(types.HistoryKind)})
+	list.AddExtension("x-kubernetes-group-version-kind", []any{groupVersionKind("", types.HistoryKind)})
 	return map[string]*spec.Schema{
 		historyModel: list,
 		historyMetaModel: object("The object whose history it is.", map[string]spec.Schema{

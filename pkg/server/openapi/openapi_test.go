@@ -50,6 +50,8 @@ func TestOperationsAreNamedAndParameterizedAsInKubernetes(t *testing.T) {
 		configMaps = "/api/v1/namespaces/{namespace}/configmaps"
 		namespaces = "/api/v1/namespaces"
 		watched    = "/api/v1/watch"
+
+		authorization = "/apis/authorization.k8s.io/v1"
 	)
 	tests := []struct{ path, method, id, action, query string }{
 		{"/api/", "GET", "getCoreAPIVersions", "", ""},
@@ -76,6 +78,11 @@ func TestOperationsAreNamedAndParameterizedAsInKubernetes(t *testing.T) {
 		{watched + "/namespaces/{name}", "GET", "watchCoreV1Namespace", "watch", list},
 		{"/apis/", "GET", "getAPIVersions", "", ""},
 		{"/version/", "GET", "getCodeVersion", "", ""},
+		{"/apis/authorization.k8s.io/", "GET", "getAuthorizationAPIGroup", "", ""},
+		{authorization + "/", "GET", "getAuthorizationV1APIResources", "", ""},
+		{authorization + "/selfsubjectaccessreviews", "POST", "createAuthorizationV1SelfSubjectAccessReview", "post", write},
+		{authorization + "/selfsubjectrulesreviews", "POST", "createAuthorizationV1SelfSubjectRulesReview", "post", write},
+		{authorization + "/subjectaccessreviews", "POST", "createAuthorizationV1SubjectAccessReview", "post", write},
 	}
 	paths := newSwagger().Paths.Paths
 	total := 0
@@ -108,7 +115,11 @@ func TestWhatDiscoveryListsIsDescribed(t *testing.T) {
 		}
 	}
 	actions := map[string]string{"create": "post", "update": "put", "watch": "watchlist"}
-	for _, r := range discovery.APIResources().APIResources {
+	resources := discovery.APIResources().APIResources
+	for _, g := range discovery.Groups() {
+		resources = append(resources, g.Resources...)
+	}
+	for _, r := range resources {
 		for _, verb := range r.Verbs {
 			if action := cmp.Or(actions[verb], verb); !described[r.Kind+" "+action] {
 				t.Errorf("no operation is the %s of %s", verb, r.Name)
@@ -119,8 +130,14 @@ func TestWhatDiscoveryListsIsDescribed(t *testing.T) {
 
 func TestOperationsNameTheKindOfTheirObject(t *testing.T) {
 	for path, item := range newSwagger().Paths.Paths {
-		want := ""
+		want, group := "", ""
 		switch {
+		case strings.HasSuffix(path, "/selfsubjectaccessreviews"):
+			want, group = "SelfSubjectAccessReview", "authorization.k8s.io"
+		case strings.HasSuffix(path, "/selfsubjectrulesreviews"):
+			want, group = "SelfSubjectRulesReview", "authorization.k8s.io"
+		case strings.HasSuffix(path, "/subjectaccessreviews"):
+			want, group = "SubjectAccessReview", "authorization.k8s.io"
 		case strings.HasSuffix(path, "/history"):
 			want = types.HistoryKind
 		case strings.Contains(path, "/configmaps"):
@@ -133,7 +150,7 @@ func TestOperationsNameTheKindOfTheirObject(t *testing.T) {
 			if want == "" && kind == nil {
 				continue
 			}
-			if kind["group"] != "" || kind["version"] != "v1" || kind["kind"] != want {
+			if kind["group"] != group || kind["version"] != "v1" || kind["kind"] != want {
 				t.Errorf("%s %s is about %v, not %s", method, path, kind, want)
 			}
 		}

@@ -14,6 +14,7 @@ type operation struct {
 	does   string
 	tag    string // operations of one tag become one class of generated clients
 	action string // Kubernetes' word for the verb, empty where there is no object
+	group  string // of the object
 	kind   string // of the object
 
 	query    []spec.Parameter
@@ -66,11 +67,11 @@ func (o operation) spec() *spec.Operation {
 	}
 	if o.action != "" {
 		op.AddExtension("x-kubernetes-action", o.action)
-		op.AddExtension("x-kubernetes-group-version-kind", groupVersionKind(o.kind))
+		op.AddExtension("x-kubernetes-group-version-kind", groupVersionKind(o.group, o.kind))
 	}
 	return op
 }
 
-func groupVersionKind(kind string) map[string]any {
-	return map[string]any{"group": "", "version": types.APIVersion, "kind": kind}
+func groupVersionKind(group, kind string) map[string]any {
+	return map[string]any{"group": group, "version": types.APIVersion, "kind": kind}
 }

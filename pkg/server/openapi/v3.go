@@ -44,6 +44,9 @@ func groupVersion(path string) string {
 	if strings.HasPrefix(name, core) {
 		return core
 	}
+	if parts := strings.Split(name, "/"); len(parts) > 3 { // a resource of a named group
+		return strings.Join(parts[:3], "/")
+	}
 	return name
 }
 
