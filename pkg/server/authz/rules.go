@@ -217,13 +217,14 @@ func (r *Rules) Authorize(a authorizer.Attributes) (allowed bool, reason string)
 		return true, ""
 	}
 	var errs []error
+	is := matterOf(a)
 	r.grants(u, a.GetNamespace(), func(g *grant) bool {
 		if g.role.err != nil {
 			errs = append(errs, g.role.err)
 			return true
 		}
 		for i := range g.role.rules {
-			if allows(&g.role.rules[i], a) {
+			if is.allowedBy(&g.role.rules[i]) {
 				allowed, reason = true, g.reason
 				return false
 			}
@@ -276,17 +277,30 @@ func Everything() ([]authorizer.ResourceRuleInfo, []authorizer.NonResourceRuleIn
 		[]authorizer.NonResourceRuleInfo{&authorizer.DefaultNonResourceRuleInfo{Verbs: all, NonResourceURLs: all}}
 }
 
-// allows tells whether one rule allows a request.
-func allows(rule *rbacv1.PolicyRule, a authorizer.Attributes) bool {
-	if !anyOrOne(rule.Verbs, a.GetVerb()) {
+// matter is what a request is about, as rules name it. It is taken out of the
+// attributes once: every one of their methods copies them.
+type matter struct {
+	ofResource                         bool
+	verb, path                         string
+	group, resource, subresource, name string
+}
+
+func matterOf(a authorizer.Attributes) matter {
+	return matter{ofResource: a.IsResourceRequest(), verb: a.GetVerb(), path: a.GetPath(),
+		group: a.GetAPIGroup(), resource: a.GetResource(), subresource: a.GetSubresource(), name: a.GetName()}
+}
+
+// allowedBy tells whether one rule allows it.
+func (m *matter) allowedBy(rule *rbacv1.PolicyRule) bool {
+	if !anyOrOne(rule.Verbs, m.verb) {
 		return false
 	}
-	if !a.IsResourceRequest() {
-		return slices.ContainsFunc(rule.NonResourceURLs, func(url string) bool { return covers(url, a.GetPath()) })
+	if !m.ofResource {
+		return slices.ContainsFunc(rule.NonResourceURLs, func(url string) bool { return covers(url, m.path) })
 	}
-	return anyOrOne(rule.APIGroups, a.GetAPIGroup()) &&
-		(len(rule.ResourceNames) == 0 || slices.Contains(rule.ResourceNames, a.GetName())) &&
-		slices.ContainsFunc(rule.Resources, func(r string) bool { return names(r, a.GetResource(), a.GetSubresource()) })
+	return anyOrOne(rule.APIGroups, m.group) &&
+		(len(rule.ResourceNames) == 0 || slices.Contains(rule.ResourceNames, m.name)) &&
+		slices.ContainsFunc(rule.Resources, func(r string) bool { return names(r, m.resource, m.subresource) })
 }
 
 func anyOrOne(list []string, one string) bool {
