@@ -47,7 +47,10 @@ type config struct {
 	Inject           string        `mapstructure:"inject"`
 	InjectAnywhere   bool          `mapstructure:"inject-anywhere"`
 
+	authzConfig `mapstructure:",squash"`
+
 	faults inject.Spec // what Inject says
+	access *access     // what authzConfig says; nil: everybody may do everything
 }
 
 // configFlag names the file, and so can't be in it.
@@ -73,6 +76,7 @@ func addFlags(f *pflag.FlagSet) {
 	f.Int("max-mutating-requests-inflight", server.DefaultMaxMutatingInFlight,
 		"`N` requests that write may run at once, half of them to one object; those beyond get 429")
 	f.Duration("shutdown-timeout", 30*time.Second, "how long requests under way may take when the server stops")
+	addAuthzFlags(f)
 	f.String("inject", "", "misbehave on purpose, for the tests of clients: `FAULTS` such as conflict=10%,latency=50ms,lost=1%,seed=42")
 	f.Bool("inject-anywhere", false, "allow --inject on an address that others can reach")
 	f.String("log-format", "text", "how the log is written: `text|json`")
@@ -112,6 +116,9 @@ func readConfig(flags *pflag.FlagSet) (config, error) {
 	}
 	if c.InMemory && (flags.Changed("data-dir") || v.InConfig("data-dir")) {
 		return config{}, errors.New("--in-memory keeps nothing in --data-dir; give one of the two")
+	}
+	if err := c.checkRBACDir(flags.Changed(rbacDirFlag) || v.InConfig(rbacDirFlag)); err != nil {
+		return config{}, err
 	}
 	var err error
 	if c.faults, err = inject.Parse(c.Inject); err != nil {

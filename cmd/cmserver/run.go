@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"sync"
 	"syscall"
 	"time"
 
@@ -102,6 +103,9 @@ func noArgs(cmd *cobra.Command, args []string) error {
 
 // serve opens the store, listens, serves, and undoes it in reverse.
 func (c config) serve(ctx context.Context, log *slog.Logger) (err error) {
+	if c.access, err = c.loadAccess(log); err != nil {
+		return usageError{err}
+	}
 	st, err := c.openStore(log)
 	if err != nil {
 		return err
@@ -183,7 +187,7 @@ const (
 
 // serveOn serves until ctx ends, then lets what is under way finish.
 func (c config) serveOn(ctx context.Context, listener net.Listener, st store.Store, log *slog.Logger) error {
-	api := server.New(server.Options{
+	options := server.Options{
 		Store:               st,
 		Logger:              log,
 		UnconditionalPut:    server.UnconditionalPut(c.UnconditionalPut),
@@ -193,7 +197,14 @@ func (c config) serveOn(ctx context.Context, listener net.Listener, st store.Sto
 		RequestTimeout:      c.RequestTimeout,
 		Inject:              c.faults,
 		Version:             server.Version(release()),
-	})
+	}
+	c.access.applyTo(&options)
+	following, stopFollowing := context.WithCancel(ctx)
+	var followers sync.WaitGroup
+	followers.Go(func() { c.access.follow(following) })
+	defer followers.Wait()
+	defer stopFollowing()
+	api := server.New(options)
 	if !c.faults.Empty() {
 		log.Warn("FAULTS ARE INJECTED: this server misbehaves on purpose, for the tests of clients, and is of no other use", "inject", c.faults)
 		defer func() { log.Warn("faults that were injected", "counts", api.Injected()) }()

@@ -51,7 +51,7 @@ func TestImportsRunOneWay(t *testing.T) {
 		"cmd/cmctl/internal/schema":     {},
 		"cmd/cmctl/internal/filter":     {"cmd/cmctl/internal/command"},
 		"cmd/cmctl/internal/settings":   {},
-		"cmd/cmserver":                  {"pkg/server", "pkg/server/inject", "pkg/server/store", "pkg/server/store/archive", "pkg/server/store/local"},
+		"cmd/cmserver":                  {"pkg/server", "pkg/server/authz", "pkg/server/reload", "pkg/server/inject", "pkg/server/store", "pkg/server/store/archive", "pkg/server/store/local"},
 		"pkg/types":                     {"pkg/types/content", "pkg/types/lines"},
 		"pkg/types/content":             {},
 		"pkg/types/lines":               {},
