@@ -135,6 +135,11 @@ func (a *api) try(ctx context.Context, method, path, body string, headers ...str
 	for i := 0; i+1 < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
+	return a.answer(req)
+}
+
+// answer sends a request that is made.
+func (a *api) answer(req *http.Request) (result, error) {
 	resp, err := a.client.Do(req)
 	if err != nil {
 		return result{}, err
