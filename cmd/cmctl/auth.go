@@ -158,6 +158,9 @@ func (o *canIOptions) answer(a client.AccessAnswer) error {
 		if err := o.say("%s", text); err != nil {
 			return err
 		}
+		if a.Allowed && a.Reason != "" {
+			o.note("%s", a.Reason)
+		}
 	}
 	if !a.Allowed {
 		return &saidError{exitFailed, errNo}

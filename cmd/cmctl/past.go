@@ -77,7 +77,7 @@ func (p *past) hintVersion(version string, err error) error {
 // hint adds to the error of a server without a history what can be done there.
 func (p *past) hint(err error) error {
 	if errors.Is(err, client.ErrNoHistory) {
-		return &hintedError{err, fmt.Sprintf("only cmserver keeps old versions; who wrote each key last, 'cmctl blame %s%s' tells from managedFields", p.name, p.conn.where)}
+		return &hintedError{err, fmt.Sprintf("only cmserver keeps old versions, and shows them to whoever may get configmaps/history; who wrote each key last, 'cmctl blame %s%s' tells from managedFields", p.name, p.conn.where)}
 	}
 	return err
 }

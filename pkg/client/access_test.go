@@ -69,8 +69,12 @@ func TestCanI(t *testing.T) {
 	}
 }
 
+// A server may tell no callers apart, and say so by having no such group.
 func TestAServerWithoutAccessControl(t *testing.T) {
-	c := connect(t, client.TargetOptions{Server: listen(t, realAPI(t))}, client.Options{})
+	none := http.NewServeMux()
+	none.Handle("/apis", stub(200, "application/json", `{"kind":"APIGroupList","groups":[]}`))
+	none.Handle("/", stub(404, "text/plain", "404 page not found"))
+	c := connect(t, client.TargetOptions{Server: listen(t, none)}, client.Options{})
 	if _, err := c.CanI(t.Context(), client.Access{Verb: "get"}); !errors.Is(err, client.ErrNoAccessControl) {
 		t.Errorf("can I: %v", err)
 	}
@@ -155,7 +159,10 @@ func TestResources(t *testing.T) {
 		client *client.Client
 		want   string
 	}{
-		"in one answer":  {aggregated, "configmaps  v1 true ConfigMap [cm], namespaces  v1 false Namespace [ns]"},
+		"in one answer":  {aggregated, "configmaps  v1 true ConfigMap [cm], namespaces  v1 false Namespace [ns], " +
+			"selfsubjectaccessreviews authorization.k8s.io authorization.k8s.io/v1 false SelfSubjectAccessReview [], " +
+			"selfsubjectrulesreviews authorization.k8s.io authorization.k8s.io/v1 false SelfSubjectRulesReview [], " +
+			"subjectaccessreviews authorization.k8s.io authorization.k8s.io/v1 false SubjectAccessReview []"},
 		"group by group": {older, "configmaps  v1 true ConfigMap [cm], deployments apps apps/v1 true Deployment []"},
 	} {
 		t.Run(name, func(t *testing.T) {
