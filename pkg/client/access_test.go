@@ -159,7 +159,7 @@ func TestResources(t *testing.T) {
 		client *client.Client
 		want   string
 	}{
-		"in one answer":  {aggregated, "configmaps  v1 true ConfigMap [cm], namespaces  v1 false Namespace [ns], " +
+		"in one answer": {aggregated, "configmaps  v1 true ConfigMap [cm], namespaces  v1 false Namespace [ns], " +
 			"selfsubjectaccessreviews authorization.k8s.io authorization.k8s.io/v1 false SelfSubjectAccessReview [], " +
 			"selfsubjectrulesreviews authorization.k8s.io authorization.k8s.io/v1 false SelfSubjectRulesReview [], " +
 			"subjectaccessreviews authorization.k8s.io authorization.k8s.io/v1 false SubjectAccessReview []"},
