@@ -83,6 +83,7 @@ func TestImportsRunOneWay(t *testing.T) {
 		"pkg/server/store/archive":   {},
 		"pkg/server/store/local":     {"pkg/server/store", "pkg/server/store/archive"},
 		"pkg/server/store/storetest": {"pkg/server/store"},
+		"scripts/findings":           {},
 		"scripts/scenario":           {},
 		"scripts/testlog":            {},
 		"test/conformance":           {},
