@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -147,9 +148,17 @@ func (s *Server) logAccess(r *http.Request, info *requestInfo, took time.Duratio
 func (s *Server) goOn(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		next.ServeHTTP(w, r)
-		if stream := infoOf(r).stream; stream != nil {
-			stream.run(r.Context(), w)
+		stream := infoOf(r).stream
+		if stream == nil {
+			return
 		}
+		// As long as there is a body to read, net/http does not notice that a client goes.
+		if r.ContentLength != 0 {
+			if n, err := io.Copy(io.Discard, io.LimitReader(r.Body, drainLimit)); err != nil || n == drainLimit {
+				return
+			}
+		}
+		stream.run(r.Context(), w)
 	})
 }
 

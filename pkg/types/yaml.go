@@ -29,8 +29,11 @@ func YAMLToJSON(text []byte) ([]byte, error) {
 
 // YAMLToJSONRepeated is YAMLToJSON for a server that answers as Kubernetes does:
 // of a repeated key the last value counts, and repeated tells of each, as
-// `line N: key "k" already set in map`.
+// `line N: key "k" already set in map`. A text of more than MaxYAMLNodes is refused.
 func YAMLToJSONRepeated(text []byte) (out []byte, repeated []string, err error) {
+	if err := checkNodes(text); err != nil {
+		return nil, nil, err
+	}
 	return convertYAML(text, true)
 }
 
