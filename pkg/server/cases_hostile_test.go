@@ -1,9 +1,12 @@
 package server_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/base64"
 	"fmt"
+	"io"
 	"runtime"
 	"strings"
 	"sync"
@@ -14,6 +17,9 @@ import (
 
 // deep is how often hostile bodies are nested.
 const deep = 100_000
+
+// manySmall is how many values fit into a body, about, that are as small as can be.
+const manySmall = 1_000_000
 
 // nested wraps the innermost text in as many opening and closing texts.
 func nested(open, innermost, close string) string {
@@ -35,17 +41,26 @@ func bomb(first, item, open, close string) string {
 
 // hostileYAML are texts that a parser could drown in. Each is a whole document.
 var hostileYAML = map[string]string{
-	"aliases of lists":     bomb("[x,x,x,x,x,x,x,x,x]", "A", "[", "]"),
-	"aliases of maps":      bomb("{k: v}", "kN: A", "{", "}"),
-	"merged maps":          bomb("{k: v}", "A", "{<<: [", "]}"),
-	"merged maps, by name": "data: &a0 {k: v}\n" + bomb("{k: v}", "A", "{<<: [", "]}") + "metadata:\n  name: new\n  labels: {<<: *a9}\n",
-	"lists in lists":       "data: " + nested("[", "", "]"),
-	"lists that are open":  "data: " + strings.Repeat("[", deep),
-	"lists by dashes":      "data:\n " + strings.Repeat("- ", deep) + "x",
-	"maps in maps":         "data: " + nested("{a: ", "b", "}"),
-	"keys of keys":         strings.Repeat("? ", deep) + "x",
-	"names of themselves":  "a: &a [*a]\n",
-	"aliases of long text": longAliases(),
+	"aliases of lists":      bomb("[x,x,x,x,x,x,x,x,x]", "A", "[", "]"),
+	"aliases of maps":       bomb("{k: v}", "kN: A", "{", "}"),
+	"merged maps":           bomb("{k: v}", "A", "{<<: [", "]}"),
+	"merged maps, by name":  "data: &a0 {k: v}\n" + bomb("{k: v}", "A", "{<<: [", "]}") + "metadata:\n  name: new\n  labels: {<<: *a9}\n",
+	"lists in lists":        "data: " + nested("[", "", "]"),
+	"lists that are open":   "data: " + strings.Repeat("[", deep),
+	"lists by dashes":       "data:\n " + strings.Repeat("- ", deep) + "x",
+	"maps in maps":          "data: " + nested("{a: ", "b", "}"),
+	"keys of keys":          strings.Repeat("? ", deep) + "x",
+	"names of themselves":   "a: &a [*a]\n",
+	"aliases of long text":  longAliases(),
+	"many words in a list":  "data: [" + strings.Repeat("a,", manySmall) + "]",
+	"many words over lines": "data: [" + strings.Repeat("a,\n", manySmall) + "]",
+	"many maps in a list":   "data: [" + strings.Repeat("{},", manySmall) + "]",
+	"many dashes":           "data:\n" + strings.Repeat("-\n", manySmall),
+	"many documents":        strings.Repeat("---\n", manySmall/2) + "a",
+	"many keys":             "spec: {" + numbered(manySmall/10, "k%d: 1") + "}",
+	"many anchors":          "spec: [" + strings.Repeat("&a a,", manySmall/2) + "]",
+	"a long number":         "kind: ConfigMap\ndata: {k: " + strings.Repeat("9", 1<<20) + "}",
+	"a huge number":         "kind: ConfigMap\ndata: {k: 1e999999999}",
 }
 
 // longAliases is YAML whose aliases are few, and stand for 50 MB.
@@ -55,6 +70,15 @@ func longAliases() string {
 		text += fmt.Sprintf("  k%d: *a\n", i)
 	}
 	return text
+}
+
+// gzipBomb is 64 MiB of an object, compressed.
+func gzipBomb() string {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, _ = io.WriteString(w, `{"data":{"k":"`+strings.Repeat("x", 64<<20)+`"}}`) // a buffer takes all
+	_ = w.Close()
+	return b.String()
 }
 
 // numbered joins texts made from the numbers below n.
@@ -77,11 +101,16 @@ var hostileJSON = map[string]string{
 	"maps in metadata":       `{"apiVersion":"v1","kind":"ConfigMap","metadata":` + nested(`{"metadata":`, "1", "}") + `}`,
 	"maps in managedFields": `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"flags","managedFields":[{"manager":"m",` +
 		`"operation":"Update","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":` + nested(`{"f:a":`, "{}", "}") + `}]}}`,
-	"maps that are open": strings.Repeat(`{"data":`, deep),
-	"many bad keys":      `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"flags","resourceVersion":"1"},"data":{` + numbered(10_000, `"!%d":""`) + `}}`,
-	"many bad labels":    `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"flags","resourceVersion":"1","labels":{` + numbered(2_000, `"!%d":""`) + `}}}`,
-	"many numbers":       `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"flags","resourceVersion":"1"},"data":{` + numbered(20_000, `"k%[1]d":%[1]d`) + `}}`,
-	"many finalizers":    `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"flags","resourceVersion":"1","finalizers":[` + numbered(1001, `"a/f%d"`) + `]}}`,
+	"maps that are open":     strings.Repeat(`{"data":`, deep),
+	"many numbers in a list": `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"flags"},"data":[` + strings.Repeat("0,", manySmall) + `0]}`,
+	"many maps in a list":    `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"flags"},"data":{"k":[` + strings.Repeat("{},", manySmall) + `{}]}}`,
+	"a long number":          `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"flags"},"data":{"k":` + strings.Repeat("9", 1<<20) + `}}`,
+	"a huge number":          `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"flags"},"data":{"k":1e999999999}}`,
+	"many repeated keys":     `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"flags"},"data":{` + strings.Repeat(`"":0,`, manySmall/2) + `"":0}}`,
+	"many bad keys":          `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"flags","resourceVersion":"1"},"data":{` + numbered(10_000, `"!%d":""`) + `}}`,
+	"many bad labels":        `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"flags","resourceVersion":"1","labels":{` + numbered(2_000, `"!%d":""`) + `}}}`,
+	"many numbers":           `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"flags","resourceVersion":"1"},"data":{` + numbered(20_000, `"k%[1]d":%[1]d`) + `}}`,
+	"many finalizers":        `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"flags","resourceVersion":"1","finalizers":[` + numbered(1001, `"a/f%d"`) + `]}}`,
 	"many managers": `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"flags","resourceVersion":"1","managedFields":[` +
 		numbered(2000, `{"manager":"m%d","operation":"Update","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{}}`) + `]}}`,
 }
@@ -120,6 +149,9 @@ func attacks() []attack {
 	add("operations", hostileOperations, "PATCH", flags, jsonPatch...)
 	add("apply in YAML", hostileYAML, "PATCH", apply, applyPatch...)
 	add("apply", hostileJSON, "PATCH", apply, applyPatch...)
+	add("compressed create", map[string]string{"a gzip bomb": gzipBomb()}, "POST", collection, "Content-Encoding", "gzip")
+	add("compressed patch", map[string]string{"a gzip bomb": gzipBomb()}, "PATCH", flags, append([]string{"Content-Encoding", "gzip"}, mergePatch...)...)
+	add("compressed delete", map[string]string{"a gzip bomb": gzipBomb()}, "DELETE", flags, "Content-Encoding", "gzip")
 	add("delete in YAML", hostileYAML, "DELETE", flags, "Content-Type", types.MediaYAML)
 	add("delete", hostileJSON, "DELETE", flags)
 	add("delete the collection", hostileJSON, "DELETE", collection)

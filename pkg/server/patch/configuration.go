@@ -26,6 +26,10 @@ type Configuration struct {
 // ReadConfiguration reads a body to be applied, which is YAML or JSON.
 func ReadConfiguration(body []byte) (Configuration, error) {
 	document, repeated, err := toJSON(body)
+	var refusal *types.StatusError
+	if errors.As(err, &refusal) {
+		return Configuration{}, refusal
+	}
 	if err != nil {
 		return Configuration{}, types.BadRequest("error encoding patch: yaml: " + err.Error())
 	}
@@ -48,6 +52,10 @@ func toJSON(body []byte) (document []byte, repeated []string, err error) {
 	if start := bytes.TrimLeft(body, " \t\r\n"); bytes.HasPrefix(start, []byte("{")) && json.Valid(start) {
 		if !utf8.Valid(body) {
 			return nil, nil, errors.New("not UTF-8 text")
+		}
+		// Before it takes many times its own size to be decoded.
+		if err := checkShape(start); err != nil {
+			return nil, nil, err
 		}
 		if repeated, err = decodeStrict(start, &map[string]any{}); err != nil || len(repeated) == 0 {
 			return start, nil, err
