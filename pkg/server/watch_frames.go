@@ -91,6 +91,8 @@ func (f *frames) flush() error {
 	if err := f.conn.Flush(); err != nil {
 		return errors.Join(errUnsent, err)
 	}
+	// Over HTTP/2 a deadline ends the stream, whether something is sent or not.
+	_ = f.conn.SetWriteDeadline(time.Time{})
 	return nil
 }
 

@@ -79,11 +79,15 @@ func wait(ctx context.Context, d time.Duration) {
 // and does not return.
 func cut(w http.ResponseWriter) {
 	if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
+		if secured, ok := conn.(interface{ NetConn() net.Conn }); ok {
+			conn = secured.NetConn() // without TLS's word of parting
+		}
 		if tcp, ok := conn.(*net.TCPConn); ok {
 			_ = tcp.SetLinger(0) // a reset, not an end; without it, it is an end all the same
 		}
 		_ = conn.Close()
 	}
+	// Over HTTP/2 the connection is not one request's: its stream alone is reset.
 	panic(http.ErrAbortHandler) // the way to say that there is no answer
 }
 
