@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -178,6 +179,9 @@ func (t *Target) failedConnection(err error, next string) cause {
 		text = fmt.Sprintf("there is no host named %q", lookup.Name)
 	case errors.As(err, &lookup):
 		text = fmt.Sprintf("the host name %q could not be looked up: %s", lookup.Name, lookup.Err)
+	case t.socket != "" && errors.Is(err, fs.ErrPermission):
+		text = "this user may not connect to the socket"
+		next = "ask whoever runs the server; its --listen-mode and the socket's group say who may"
 	case errors.As(err, &errno):
 		text = errno.Error()
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -110,6 +111,9 @@ func fits(s *metav1.Status, code int) bool {
 	return true
 }
 
+// wantsHTTPS is what Go's servers answer to plain HTTP where TLS is spoken.
+const wantsHTTPS = "Client sent an HTTP request to an HTTPS server."
+
 // unexpected makes the error of an answer that is not the API's. Behind a 5xx
 // may stand a server that did carry the request out.
 func (c *Client) unexpected(e exchange, why string) error {
@@ -117,6 +121,9 @@ func (c *Client) unexpected(e exchange, why string) error {
 		Method: e.method, URL: e.address, Code: e.code, Snippet: snippet(e.body),
 		server: c.target.String(), object: e.object, why: why,
 		next: "check the address, and whether a proxy answers in the server's place",
+	}
+	if e.code == http.StatusBadRequest && bytes.HasPrefix(e.body, []byte(wantsHTTPS)) {
+		u.next = "it speaks https: give its address with https://, and its authority with --certificate-authority"
 	}
 	if e.code == http.StatusTooManyRequests || e.code == http.StatusServiceUnavailable {
 		later := apierrors.NewGenericServerResponse(e.code, e.method, types.ConfigMaps.GroupResource(), "", u.Snippet, 0, true)

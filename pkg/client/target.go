@@ -18,7 +18,8 @@ const DefaultServer = "http://127.0.0.1:8080"
 // At most one of Server, InCluster and a kubeconfig (Kubeconfig, Context,
 // AsKubectl) may be given.
 type TargetOptions struct {
-	// Server is a URL. Without a scheme it is http.
+	// Server is a URL. Without a scheme it is http. unix:///PATH is a socket on
+	// this machine.
 	Server string
 	// Kubeconfig is a file to take server and credentials from.
 	Kubeconfig string
@@ -68,7 +69,8 @@ type Target struct {
 	context   string
 	name      string // how messages call it beside its address, as in `context "prod"`
 	namespace string
-	ownProxy  bool // the kubeconfig names the proxy
+	ownProxy  bool   // the kubeconfig names the proxy
+	socket    string // path of a unix socket, empty if it is none
 }
 
 // ResolveTarget finds out where the server is. It reads a kubeconfig if one is
@@ -132,20 +134,23 @@ func (o TargetOptions) resolve() (*Target, error) {
 	case o.AsKubectl:
 		return kubectlTarget(o)
 	}
-	return plainTarget(o), nil
+	return plainTarget(o)
 }
 
-func plainTarget(o TargetOptions) *Target {
+func plainTarget(o TargetOptions) (*Target, error) {
 	server := o.Server
 	if server == "" {
 		server = DefaultServer
+	}
+	if path, ok := strings.CutPrefix(server, socketScheme); ok {
+		return socketTarget(path, o.Credentials)
 	}
 	if !strings.Contains(server, "://") {
 		server = "http://" + server
 	}
 	t := &Target{config: &rest.Config{Host: server}}
 	o.apply(t.config)
-	return t
+	return t, nil
 }
 
 // apply puts credentials in the place of those that are there.
@@ -176,7 +181,7 @@ func (t *Target) check() error {
 	shown := t.base.Redacted()
 	switch {
 	case t.base.Scheme != "http" && t.base.Scheme != "https":
-		return fmt.Errorf("server address %q: the scheme must be http or https", shown)
+		return fmt.Errorf("server address %q: the scheme must be http or https, or unix:///PATH for a socket", shown)
 	case t.base.Hostname() == "":
 		return fmt.Errorf("server address %q: it names no host", shown)
 	case t.base.User != nil:
@@ -213,6 +218,9 @@ func (t *Target) String() string {
 // Address is the server's, without a path's last slash and without
 // credentials.
 func (t *Target) Address() string {
+	if t.socket != "" {
+		return socketScheme + t.socket
+	}
 	return t.base.Scheme + "://" + t.base.Host + strings.TrimSuffix(t.base.Path, "/")
 }
 

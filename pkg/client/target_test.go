@@ -48,8 +48,11 @@ func TestTargetNamesTheServer(t *testing.T) {
 		options         client.TargetOptions
 		text, namespace string
 	}{
-		"nothing given":       {client.TargetOptions{}, "http://127.0.0.1:8080", ""},
-		"a URL":               {client.TargetOptions{Server: "https://cm.example/base/"}, "https://cm.example/base", ""},
+		"nothing given": {client.TargetOptions{}, "http://127.0.0.1:8080", ""},
+		"a URL":         {client.TargetOptions{Server: "https://cm.example/base/"}, "https://cm.example/base", ""},
+		"a socket":      {client.TargetOptions{Server: "unix:///run/cm.sock"}, "unix:///run/cm.sock", ""},
+		"a token, and a socket": {client.TargetOptions{Server: "unix:///run/cm.sock", Credentials: client.Credentials{Token: "secret"}},
+			"unix:///run/cm.sock", ""},
 		"an address":          {client.TargetOptions{Server: "localhost:9000"}, "http://localhost:9000", ""},
 		"the current context": {client.TargetOptions{Kubeconfig: file}, `https://prod.example:6443 (context "prod")`, "shop"},
 		"a context": {client.TargetOptions{Kubeconfig: file, Context: "lab"},
@@ -93,6 +96,7 @@ func TestTargetRefuses(t *testing.T) {
 		"a file that is no kubeconfig":        {client.TargetOptions{Kubeconfig: writeFile(t, "a: [")}, "kubeconfig"},
 		"a foreign scheme":                    {client.TargetOptions{Server: "ftp://x"}, "http or https"},
 		"an address without a host":           {client.TargetOptions{Server: "http://"}, "http://"},
+		"a socket by a relative path":         {client.TargetOptions{Server: "unix://cm.sock"}, "unix:///run/cmserver.sock"},
 		"a query":                             {client.TargetOptions{Server: "http://x?a=b"}, "path"},
 		"a CA besides no verification at all": {client.TargetOptions{Credentials: client.Credentials{CertificateAuthority: "f", InsecureSkipTLSVerify: true}}, "contradict"},
 		"a token in the clear":                {client.TargetOptions{Server: "http://cm.example", Credentials: client.Credentials{Token: "secret"}}, "use https"},
