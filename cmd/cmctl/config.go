@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"example.com/cmctl/cmd/cmctl/internal/settings"
+	"example.com/cmctl/cmd/internal/settings"
 	"example.com/cmctl/pkg/client"
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"example.com/cmctl/cmd/cmctl/internal/output"
-	"example.com/cmctl/cmd/cmctl/internal/settings"
+	"example.com/cmctl/cmd/internal/settings"
 	"example.com/cmctl/pkg/client"
 	"github.com/spf13/cobra"
 )

@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"strings"
 
-	"example.com/cmctl/cmd/cmctl/internal/settings"
+	"example.com/cmctl/cmd/internal/settings"
 	"github.com/spf13/cobra"
 )
 

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"example.com/cmctl/cmd/cmctl/internal/output"
-	"example.com/cmctl/cmd/cmctl/internal/settings"
+	"example.com/cmctl/cmd/internal/settings"
 	"example.com/cmctl/pkg/client"
 	"example.com/cmctl/pkg/retry"
 	"example.com/cmctl/pkg/types"

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"example.com/cmctl/cmd/cmctl/internal/command"
-	"example.com/cmctl/cmd/cmctl/internal/settings"
+	"example.com/cmctl/cmd/internal/settings"
 	"example.com/cmctl/pkg/client"
 )
 

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"example.com/cmctl/cmd/cmctl/internal/settings"
+	"example.com/cmctl/cmd/internal/settings"
 )
 
 // write makes a settings file with that text and returns its path.
