@@ -35,6 +35,8 @@ const (
 	// standstill is how long a client may take nothing before it is cut off: what
 	// it reads is kept on the disk as long as it reads.
 	standstill = time.Minute
+	// headerTimeout is how long the header of a request for one may take.
+	headerTimeout = 10 * time.Second
 )
 
 var (

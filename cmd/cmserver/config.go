@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,8 +25,8 @@ import (
 // config are all settings. The names are those of the flags, and of the keys in
 // the configuration file.
 type config struct {
-	Listen           string        `mapstructure:"listen"`
-	InsecureListen   bool          `mapstructure:"insecure-listen"`
+	listenConfig `mapstructure:",squash"`
+
 	DataDir          string        `mapstructure:"data-dir"`
 	InMemory         bool          `mapstructure:"in-memory"`
 	InitialVersion   int64         `mapstructure:"initial-version"`
@@ -58,8 +57,7 @@ const configFlag = "config"
 
 // addFlags declares every setting with its default.
 func addFlags(f *pflag.FlagSet) {
-	f.String("listen", "127.0.0.1:8080", "`HOST:PORT` to listen on; port 0 takes a free one")
-	f.Bool("insecure-listen", false, "allow --listen on an address that others can reach, without encryption or authentication")
+	addListenFlags(f)
 	f.String("data-dir", "", "`DIR` that keeps the data (default: cmserver in the user's state folder)")
 	f.Bool("in-memory", false, "keep the data in memory; it is gone when the server stops")
 	f.Int64("initial-version", 0, "`N` is the first resourceVersion of a new store, up to 2^62 (default 1; in memory a random one)")
@@ -261,29 +259,6 @@ func (c config) validate() error {
 		between("initial-version", c.InitialVersion, 0, local.HighestBegin),
 		c.validateListen(),
 	)
-}
-
-// validateListen keeps the server from being opened to others by accident: it
-// knows neither TLS nor authentication, and may be told to misbehave.
-func (c config) validateListen() error {
-	host, port, err := net.SplitHostPort(c.Listen)
-	if err == nil {
-		_, err = net.LookupPort("tcp", port)
-	}
-	if err != nil {
-		return fmt.Errorf("--listen %q: must be HOST:PORT: %w", c.Listen, err)
-	}
-	ip := net.ParseIP(host)
-	own := host == "localhost" || (ip != nil && ip.IsLoopback())
-	if !own && !c.InsecureListen {
-		return fmt.Errorf("--listen %s can be reached by others, who could read and write everything: there is neither "+
-			"encryption nor authentication; listen on 127.0.0.1, or add --insecure-listen if the network is trusted", c.Listen)
-	}
-	if !own && !c.faults.Empty() && !c.InjectAnywhere {
-		return fmt.Errorf("--inject makes the server misbehave, and --listen %s can be reached by others, who may rely on it; "+
-			"listen on 127.0.0.1, or add --inject-anywhere if they know", c.Listen)
-	}
-	return nil
 }
 
 // logger writes what the server does, as chosen.

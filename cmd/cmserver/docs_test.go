@@ -22,7 +22,7 @@ const settingsPage = "../../docs/cmserver.md"
 type row struct{ unset, takes string }
 
 var (
-	flagName = regexp.MustCompile("^ `(backup |restore )?(?:-[a-z]`, `)?--([a-z-]+)")
+	flagName = regexp.MustCompile("^ `(backup |restore |init )?(?:-[a-z]`, `)?--([a-z-]+)")
 	bounds   = regexp.MustCompile(`^([\d,]+[smh]?) to ([\d,]+[smh]?)`)
 	words    = regexp.MustCompile("^`[^`]+`(, `[^`]+`)+$")
 )
@@ -78,7 +78,7 @@ func TestDefaultsOnThePage(t *testing.T) {
 	rows := pageRows(t)
 	for name, f := range eachFlag() {
 		said := strings.ReplaceAll(strings.Trim(rows[name].unset, "`"), ",", "")
-		switch unset := f.DefValue; f.Value.Type() {
+		switch unset := strings.Trim(f.DefValue, "[]"); f.Value.Type() {
 		case "bool":
 			if unset != "false" || said != "" {
 				t.Errorf("--%s is %s by default, the page says %q", name, unset, said)
@@ -115,7 +115,7 @@ func TestWhatSettingsTake(t *testing.T) {
 		case words.MatchString(r.takes):
 			taken, refused = strings.Split(strings.ReplaceAll(r.takes, "`", ""), ", "), []string{"other", ""}
 		default:
-			if kind := f.Value.Type(); kind != "string" && kind != "bool" {
+			if kind := f.Value.Type(); kind != "string" && kind != "stringSlice" && kind != "bool" {
 				t.Errorf("the page doesn't say what --%s takes", name)
 			}
 			continue
@@ -158,7 +158,11 @@ func tryFlag(t *testing.T, name, value string) error {
 		_, err := load(t, "--"+name+"="+value)
 		return err
 	}
-	code, _, said := invoke(t, nil, command, "/dev/null/none", "--"+flag+"="+value)
+	nowhere := "/dev/null/none"
+	if command == "init" {
+		nowhere = "--dir=" + nowhere
+	}
+	code, _, said := invoke(t, nil, command, nowhere, "--"+flag+"="+value)
 	if code == 2 && strings.Contains(said, "--"+flag) {
 		return fmt.Errorf("%s", said)
 	}

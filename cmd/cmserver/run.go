@@ -6,15 +6,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
-	"net/http"
-	"os"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"example.com/cmctl/cmd/cmserver/internal/serving"
 	"example.com/cmctl/pkg/server"
 	"example.com/cmctl/pkg/server/store"
 	"example.com/cmctl/pkg/server/store/local"
@@ -64,7 +62,12 @@ func rootCommand(out streams) *cobra.Command {
 		if err != nil {
 			return usageError{err}
 		}
-		return c.serve(cmd.Context(), c.logger(out.err))
+		log := c.logger(out.err)
+		addresses, err := c.addresses(cmd.Context(), log)
+		if err != nil {
+			return usageError{err}
+		}
+		return c.serve(cmd.Context(), addresses, log)
 	}
 	root := &cobra.Command{
 		Use:   "cmserver",
@@ -90,7 +93,7 @@ func rootCommand(out streams) *cobra.Command {
 			_, err := fmt.Fprintln(out.out, "cmserver", versionLine())
 			return err
 		},
-	}, backupCommand(out), restoreCommand(out), checkCommand(out))
+	}, backupCommand(out), restoreCommand(out), checkCommand(out), initCommand(out))
 	return root
 }
 
@@ -102,8 +105,12 @@ func noArgs(cmd *cobra.Command, args []string) error {
 }
 
 // serve opens the store, listens, serves, and undoes it in reverse.
-func (c config) serve(ctx context.Context, log *slog.Logger) (err error) {
+func (c config) serve(ctx context.Context, addresses []serving.Address, log *slog.Logger) (err error) {
 	if c.access, err = c.loadAccess(log); err != nil {
+		return usageError{err}
+	}
+	secure, err := c.secure(nil, log)
+	if err != nil {
 		return usageError{err}
 	}
 	st, err := c.openStore(log)
@@ -115,9 +122,13 @@ func (c config) serve(ctx context.Context, log *slog.Logger) (err error) {
 			err = errors.Join(err, fmt.Errorf("close the store: %w", closeErr))
 		}
 	}()
-	listener, err := c.listen(ctx)
+	listeners, err := serving.Listen(ctx, addresses, c.socketMode())
 	if err != nil {
 		return err
+	}
+	if secure != nil {
+		stopLooking := startLooking(ctx, secure.Certificate)
+		defer stopLooking()
 	}
 	stopCompacting := startCompacting(ctx, st, c.HistoryWindow, log)
 	defer stopCompacting()
@@ -125,7 +136,7 @@ func (c config) serve(ctx context.Context, log *slog.Logger) (err error) {
 		stopBackups := startBackups(ctx, c.DataDir, st, log)
 		defer stopBackups()
 	}
-	return c.serveOn(ctx, listener, st, log)
+	return c.serveOn(ctx, listeners, secure, st, log)
 }
 
 func (c config) openStore(log *slog.Logger) (*local.Store, error) {
@@ -164,29 +175,8 @@ func (c config) deletedRetention() time.Duration {
 	return c.DeletedRetention
 }
 
-func (c config) listen(ctx context.Context) (net.Listener, error) {
-	var lc net.ListenConfig
-	listener, err := lc.Listen(ctx, "tcp", c.Listen)
-	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("%s is taken by another program; choose another --listen, or port 0 for a free one: %w", c.Listen, err)
-	case errors.Is(err, os.ErrPermission):
-		return nil, fmt.Errorf("%s may not be listened on by this user; choose a --listen port above 1023: %w", c.Listen, err)
-	case err != nil:
-		return nil, fmt.Errorf("listen on %s: %w", c.Listen, err)
-	}
-	return listener, nil
-}
-
-// The limits of a connection; those of a request are the server's own.
-const (
-	headerTimeout  = 10 * time.Second
-	idleTimeout    = 2 * time.Minute
-	maxHeaderBytes = 64 << 10
-)
-
 // serveOn serves until ctx ends, then lets what is under way finish.
-func (c config) serveOn(ctx context.Context, listener net.Listener, st store.Store, log *slog.Logger) error {
+func (c config) serveOn(ctx context.Context, listeners []serving.Listener, secure *serving.TLS, st store.Store, log *slog.Logger) error {
 	options := server.Options{
 		Store:               st,
 		Logger:              log,
@@ -197,6 +187,7 @@ func (c config) serveOn(ctx context.Context, listener net.Listener, st store.Sto
 		RequestTimeout:      c.RequestTimeout,
 		Inject:              c.faults,
 		Version:             server.Version(release()),
+		Concerns:            concerns(secure),
 	}
 	c.access.applyTo(&options)
 	following, stopFollowing := context.WithCancel(ctx)
@@ -213,33 +204,6 @@ func (c config) serveOn(ctx context.Context, listener net.Listener, st store.Sto
 		return err
 	}
 	defer api.Stop()
-	hs := &http.Server{
-		Handler:           api.Handler(),
-		ReadHeaderTimeout: headerTimeout,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeaderBytes,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
-	}
-	hs.RegisterOnShutdown(api.EndWatches)
-	served := make(chan error, 1)
-	go func() { served <- hs.Serve(listener) }()
-	log.Info("listening", "url", "http://"+listener.Addr().String())
-
-	select {
-	case err := <-served:
-		return fmt.Errorf("serve on %s: %w", listener.Addr(), err)
-	case <-ctx.Done():
-	}
-	log.Info("stopping", "timeout", c.ShutdownTimeout)
-	// ctx has ended; what is under way gets a time of its own.
-	drain, cancel := context.WithTimeout(context.Background(), c.ShutdownTimeout)
-	defer cancel()
-	if err := hs.Shutdown(drain); err != nil {
-		log.Warn("requests were cut off", "err", err)
-		// The connections go; no error of theirs changes anything.
-		_ = hs.Close()
-	}
-	<-served
-	log.Info("stopped")
-	return nil
+	front := serving.Server{Handler: api.Handler(), TLS: secure, Log: log, Stopping: api.EndWatches, DrainTime: c.ShutdownTimeout}
+	return front.Run(ctx, listeners)
 }

@@ -42,7 +42,7 @@ func packages(t *testing.T) []pkg {
 // ours that stand beside it here, and no others.
 func TestImportsRunOneWay(t *testing.T) {
 	allowed := map[string][]string{
-		"cmd/cmctl":                     {"cmd/cmctl/internal/blame", "cmd/cmctl/internal/check", "cmd/cmctl/internal/command", "cmd/cmctl/internal/condition", "cmd/cmctl/internal/difference", "cmd/cmctl/internal/draft", "cmd/cmctl/internal/filter", "cmd/cmctl/internal/fromfiles", "cmd/cmctl/internal/intake", "cmd/cmctl/internal/managed", "cmd/cmctl/internal/manifest", "cmd/cmctl/internal/markers", "cmd/cmctl/internal/mirror", "cmd/cmctl/internal/output", "cmd/cmctl/internal/schema", "cmd/cmctl/internal/settings", "cmd/cmctl/internal/supervise", "cmd/cmctl/internal/view", "pkg/client", "pkg/retry", "pkg/types"},
+		"cmd/cmctl":                     {"cmd/cmctl/internal/blame", "cmd/cmctl/internal/check", "cmd/cmctl/internal/command", "cmd/cmctl/internal/condition", "cmd/cmctl/internal/difference", "cmd/cmctl/internal/draft", "cmd/cmctl/internal/filter", "cmd/cmctl/internal/fromfiles", "cmd/cmctl/internal/intake", "cmd/cmctl/internal/managed", "cmd/cmctl/internal/manifest", "cmd/cmctl/internal/markers", "cmd/cmctl/internal/mirror", "cmd/cmctl/internal/output", "cmd/cmctl/internal/schema", "cmd/internal/settings", "cmd/cmctl/internal/supervise", "cmd/cmctl/internal/view", "pkg/client", "pkg/retry", "pkg/types"},
 		"cmd/cmctl/internal/check":      {"cmd/cmctl/internal/command", "pkg/types", "pkg/types/content"},
 		"cmd/cmctl/internal/command":    {},
 		"cmd/cmctl/internal/manifest":   {"cmd/cmctl/internal/intake", "pkg/client", "pkg/types"},
@@ -50,8 +50,10 @@ func TestImportsRunOneWay(t *testing.T) {
 		"cmd/cmctl/internal/output":     {"pkg/types"},
 		"cmd/cmctl/internal/schema":     {},
 		"cmd/cmctl/internal/filter":     {"cmd/cmctl/internal/command"},
-		"cmd/cmctl/internal/settings":   {},
-		"cmd/cmserver":                  {"pkg/server", "pkg/server/authz", "pkg/server/reload", "pkg/server/inject", "pkg/server/store", "pkg/server/store/archive", "pkg/server/store/local"},
+		"cmd/internal/settings":         {},
+		"cmd/cmserver/internal/pki":     {},
+		"cmd/cmserver/internal/serving": {"pkg/server/authn", "pkg/server/reload"},
+		"cmd/cmserver":                  {"cmd/cmserver/internal/pki", "cmd/cmserver/internal/serving", "cmd/internal/settings", "pkg/server", "pkg/server/authz", "pkg/server/reload", "pkg/server/inject", "pkg/server/store", "pkg/server/store/archive", "pkg/server/store/local"},
 		"pkg/types":                     {"pkg/types/content", "pkg/types/lines"},
 		"pkg/types/content":             {},
 		"pkg/types/lines":               {},
