@@ -1,12 +1,10 @@
 package server
 
 import (
-	"net/http"
 	"reflect"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -15,39 +13,28 @@ import (
 	"example.com/cmctl/pkg/types"
 )
 
-// serveReviews serves the questions about access. They are asked by a POST that
-// stores nothing.
-func (s *Server) serveReviews(mux *http.ServeMux) {
-	for resource, answer := range map[string]verb{
-		"selfsubjectaccessreviews": s.reviewOwnAccess,
-		"selfsubjectrulesreviews":  s.reviewOwnRules,
-		"subjectaccessreviews":     s.reviewAccess,
-	} {
-		to := route{group: authorizationv1.GroupName, resource: resource}
-		s.handle(mux, "/apis/authorization.k8s.io/v1/"+resource, to, s.serve(nil, verbs{http.MethodPost: answer}))
-	}
-}
-
 // reviewOwnAccess answers whether who asks may do something.
 func (s *Server) reviewOwnAccess(r *request) (answer, error) {
-	review := &authorizationv1.SelfSubjectAccessReview{}
-	if err := s.review(r, "SelfSubjectAccessReview", review, &review.TypeMeta); err != nil {
+	asked, err := s.question(r, types.SelfSubjectAccessReviews)
+	if err != nil {
 		return answer{}, err
 	}
+	review := asked.(*authorizationv1.SelfSubjectAccessReview)
 	errs := append(checkReviewMeta(review.ObjectMeta), checkQuestion(review.Spec.ResourceAttributes, review.Spec.NonResourceAttributes)...)
 	if len(errs) > 0 {
 		return answer{}, types.InvalidReview(authorizationv1.GroupName, review.Kind, errs)
 	}
 	review.Status = s.judge(questioned(r.info.attributes.User, review.Spec.ResourceAttributes, review.Spec.NonResourceAttributes))
-	return reviewed(review)
+	return reviewAnswer(review)
 }
 
 // reviewAccess answers whether somebody else may do something.
 func (s *Server) reviewAccess(r *request) (answer, error) {
-	review := &authorizationv1.SubjectAccessReview{}
-	if err := s.review(r, "SubjectAccessReview", review, &review.TypeMeta); err != nil {
+	asked, err := s.question(r, types.SubjectAccessReviews)
+	if err != nil {
 		return answer{}, err
 	}
+	review := asked.(*authorizationv1.SubjectAccessReview)
 	spec := review.Spec
 	errs := append(checkReviewMeta(review.ObjectMeta), checkQuestion(spec.ResourceAttributes, spec.NonResourceAttributes)...)
 	if spec.User == "" && len(spec.Groups) == 0 {
@@ -61,21 +48,21 @@ func (s *Server) reviewAccess(r *request) (answer, error) {
 		who.Extra[key] = values
 	}
 	review.Status = s.judge(questioned(who, spec.ResourceAttributes, spec.NonResourceAttributes))
-	return reviewed(review)
+	return reviewAnswer(review)
 }
 
 // reviewOwnRules answers what who asks may do in a namespace.
 func (s *Server) reviewOwnRules(r *request) (answer, error) {
-	review := &authorizationv1.SelfSubjectRulesReview{}
-	if err := s.review(r, "SelfSubjectRulesReview", review, &review.TypeMeta); err != nil {
+	asked, err := s.question(r, types.SelfSubjectRulesReviews)
+	if err != nil {
 		return answer{}, err
 	}
+	review := asked.(*authorizationv1.SelfSubjectRulesReview)
 	namespace := review.Spec.Namespace
 	if namespace == "" {
 		return answer{}, types.BadRequest("no namespace on request")
 	}
 	resources, paths := authz.Everything()
-	var err error
 	if s.options.Authorizer != nil {
 		resources, paths, err = s.options.Authorizer.RulesFor(r.info.attributes.User, namespace)
 	}
@@ -95,38 +82,7 @@ func (s *Server) reviewOwnRules(r *request) (answer, error) {
 	if err != nil {
 		review.Status.EvaluationError = err.Error()
 	}
-	return reviewed(review)
-}
-
-// review reads a question. A part that is not known would make it another one, so
-// it is told, as the client asked.
-func (s *Server) review(r *request, kind string, into runtime.Object, is *metav1.TypeMeta) error {
-	o, err := s.writeOptions(r, "CreateOptions", "create")
-	if err != nil {
-		return err
-	}
-	body, mediaType, err := s.body(r)
-	if err != nil {
-		return err
-	}
-	problems, err := types.DecodeOptions(body, mediaType, kind, into)
-	if err != nil {
-		return err
-	}
-	version := authorizationv1.SchemeGroupVersion.String()
-	if is.APIVersion != "" && is.APIVersion != version {
-		return types.BadRequest("the apiVersion of a " + kind + " is " + version + " here, not " + is.APIVersion)
-	}
-	is.Kind, is.APIVersion = kind, version // as they may be left out, and protobuf does
-	if o.fieldValidation == metav1.FieldValidationStrict && len(problems) > 0 {
-		return types.BadRequest("strict decoding error: " + problems[0])
-	}
-	if o.fieldValidation != metav1.FieldValidationIgnore {
-		for _, p := range problems {
-			r.warn(p)
-		}
-	}
-	return nil
+	return reviewAnswer(review)
 }
 
 // checkReviewMeta refuses metadata: a question has no name.
@@ -166,11 +122,4 @@ func (s *Server) judge(a *authorizer.AttributesRecord) authorizationv1.SubjectAc
 	}
 	allowed, reason := s.options.Authorizer.Authorize(a)
 	return authorizationv1.SubjectAccessReviewStatus{Allowed: allowed, Reason: reason}
-}
-
-// reviewed is the answer to a question, which counts as made.
-func reviewed(review runtime.Object) (answer, error) {
-	a, err := documentAnswer(review)
-	a.code = http.StatusCreated
-	return a, err
 }

@@ -22,7 +22,7 @@ func (byHeader) Authenticate(r *http.Request) (user.Info, error) {
 	case "impostor":
 		return nil, errors.New("a reason for the log")
 	default:
-		return &user.DefaultInfo{Name: name}, nil
+		return &user.DefaultInfo{Name: name, UID: "u-1", Groups: []string{"devs"}, Extra: map[string][]string{"team": {"a"}}}, nil
 	}
 }
 
@@ -74,6 +74,8 @@ func TestWhatIsJudged(t *testing.T) {
 		{"PUT", "/api/v1/namespaces/default/finalize", "update default|namespaces|finalize|default"},
 		{"GET", "/api/v1/namespaces%2Fdefault%2Fconfigmaps%2Fflags", "get default|configmaps||flags"},
 		{"GET", "/api/v1/namespaces/default/configmaps/flags/", "get default|configmaps||flags"},
+		{"POST", selfReviews, "create |selfsubjectreviews||"},
+		{"GET", "/apis/authentication.k8s.io/v1", "get |||"},
 		{"GET", "/api", "get |||"},
 		{"GET", "/healthz", "get |||"},
 		{"POST", "/nowhere", "post |||"},

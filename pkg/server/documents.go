@@ -20,9 +20,9 @@ func (s *Server) serveDiscovery(mux *http.ServeMux) {
 	s.handle(mux, "/api", route{}, discovery.Aggregated(document(discovery.APIVersions())))
 	s.handle(mux, "/apis", route{}, discovery.Aggregated(document(discovery.APIGroups())))
 	s.handle(mux, "/api/v1", route{}, document(discovery.APIResources()))
-	for _, g := range discovery.Groups() {
-		s.handle(mux, "/apis/"+g.Name, route{}, document(g.APIGroup()))
-		s.handle(mux, "/apis/"+g.Name+"/"+g.Version, route{}, document(g.APIResources()))
+	for _, group := range discovery.APIGroups().Groups {
+		s.handle(mux, "/apis/"+group.Name, route{}, document(discovery.APIGroup(group.Name)))
+		s.handle(mux, "/apis/"+group.PreferredVersion.GroupVersion, route{}, document(discovery.ReviewResources(group.Name)))
 	}
 	s.handle(mux, "/version", route{}, document(s.options.Version))
 	s.handle(mux, "/api/v1/namespaces/{namespace}/events", route{resource: "events"}, s.serve(nil, verbs{http.MethodGet: s.noEvents}))

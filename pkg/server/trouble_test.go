@@ -288,7 +288,7 @@ func TestProbesAndDiscovery(t *testing.T) {
 	}
 	a.must(200, "GET", "/livez", "")
 	for path, part := range map[string]string{
-		"/version": `"gitVersion":`, "/api": `"versions":["v1"]`, "/apis": `"name":"authorization.k8s.io"`, "/api/v1": `"name":"configmaps"`,
+		"/version": `"gitVersion":`, "/api": `"versions":["v1"]`, "/apis": `"name":"authentication.k8s.io"`, "/api/v1": `"name":"configmaps"`,
 	} {
 		if r := a.must(200, "GET", path, ""); !strings.Contains(r.body, part) {
 			t.Errorf("%s: %s", path, r.body)

@@ -211,6 +211,10 @@ func BadVersion(path, version string) *StatusError {
 // StrictDecoding refuses a body with unknown or duplicate fields, where the
 // client asked for it with fieldValidation=Strict.
 func (r *Resource) StrictDecoding(problems []string) *StatusError {
+	return strictDecoding(r.Kind, problems)
+}
+
+func strictDecoding(kind string, problems []string) *StatusError {
 	// What YAML repeats is one problem with lines of its own.
 	rest := slices.IndexFunc(problems, func(p string) bool { return !repeatedKey.MatchString(p) })
 	if rest < 0 {
@@ -220,7 +224,7 @@ func (r *Resource) StrictDecoding(problems []string) *StatusError {
 	if rest > 0 {
 		told = append([]string{unmarshalErrors + strings.Join(problems[:rest], "\n  ")}, told...)
 	}
-	return BadRequest(unhandled(r.Kind, APIVersion, r.Kind, "strict decoding error: "+strings.Join(told, ", ")))
+	return BadRequest(unhandled(kind, APIVersion, kind, "strict decoding error: "+strings.Join(told, ", ")))
 }
 
 // Invalid refuses an object that breaks the rules of Validate.

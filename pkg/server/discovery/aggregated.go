@@ -33,9 +33,13 @@ type document struct {
 
 // documents are the aggregated ones by path, made when the first client asks.
 var documents = sync.OnceValue(func() map[string]*document {
+	var named []apidiscoveryv2.APIGroupDiscovery
+	for _, name := range groupNames() {
+		named = append(named, group(name, ReviewResources(name).APIResources))
+	}
 	return map[string]*document{
-		"/api":  newDocument(group(APIResources().APIResources)),
-		"/apis": newDocument(aggregatedGroups()...),
+		"/api":  newDocument(group("", APIResources().APIResources)),
+		"/apis": newDocument(named...),
 	}
 })
 
@@ -67,10 +71,10 @@ func newDocument(groups ...apidiscoveryv2.APIGroupDiscovery) *document {
 	}
 }
 
-// group is what the group without a name serves, made of what /api/v1 lists. The
+// group is what a group serves, made of the list of its resources. The
 // subresource that Kubernetes does not have is left out, so that clients see here
 // exactly what they see there.
-func group(resources []metav1.APIResource) apidiscoveryv2.APIGroupDiscovery {
+func group(name string, resources []metav1.APIResource) apidiscoveryv2.APIGroupDiscovery {
 	var found []apidiscoveryv2.APIResourceDiscovery
 	for _, r := range resources {
 		if strings.Contains(r.Name, "/") {
@@ -89,11 +93,14 @@ func group(resources []metav1.APIResource) apidiscoveryv2.APIGroupDiscovery {
 			ShortNames:       r.ShortNames,
 		})
 	}
-	return apidiscoveryv2.APIGroupDiscovery{Versions: []apidiscoveryv2.APIVersionDiscovery{{
-		Version:   types.APIVersion,
-		Resources: found,
-		Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent,
-	}}}
+	return apidiscoveryv2.APIGroupDiscovery{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Versions: []apidiscoveryv2.APIVersionDiscovery{{
+			Version:   types.APIVersion,
+			Resources: found,
+			Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent,
+		}},
+	}
 }
 
 // preferred is the media type in which an Accept header prefers the aggregated

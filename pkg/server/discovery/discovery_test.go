@@ -47,9 +47,9 @@ func handler() http.Handler {
 	mux.Handle("/api", discovery.Aggregated(plain(discovery.APIVersions())))
 	mux.Handle("/apis", discovery.Aggregated(plain(discovery.APIGroups())))
 	mux.Handle("/api/v1", discovery.Aggregated(plain(discovery.APIResources())))
-	for _, g := range discovery.Groups() {
-		mux.Handle("/apis/"+g.Name, plain(g.APIGroup()))
-		mux.Handle("/apis/"+g.Name+"/"+g.Version, plain(g.APIResources()))
+	for _, g := range discovery.APIGroups().Groups {
+		mux.Handle("/apis/"+g.Name, plain(discovery.APIGroup(g.Name)))
+		mux.Handle("/apis/"+g.Name+"/v1", plain(discovery.ReviewResources(g.Name)))
 	}
 	return mux
 }
@@ -84,10 +84,16 @@ func TestDocumentsAreThoseOfKubernetes(t *testing.T) {
 	const (
 		allVerbs = `["create","delete","deletecollection","get","list","patch","update","watch"]`
 		nsVerbs  = `["create","delete","get","list","patch","update","watch"]`
+
+		authenticationV1 = `"versions":[{"groupVersion":"authentication.k8s.io/v1","version":"v1"}],
+			"preferredVersion":{"groupVersion":"authentication.k8s.io/v1","version":"v1"}`
 	)
 	tests := map[string]struct{ path, accept, want string }{
-		"the versions": {"/api", "", `{"kind":"APIVersions","versions":["v1"],"serverAddressByClientCIDRs":[]}`},
-		"the groups":   {"/apis", "", `{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":"authorization.k8s.io",` + authorizationVersions + `}]}`},
+		"the versions":       {"/api", "", `{"kind":"APIVersions","versions":["v1"],"serverAddressByClientCIDRs":[]}`},
+		"the groups":         {"/apis", "", `{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":"authentication.k8s.io",` + authenticationV1 + `},{"name":"authorization.k8s.io",` + authorizationVersions + `}]}`},
+		"a group of reviews": {"/apis/authentication.k8s.io", "", `{"kind":"APIGroup","apiVersion":"v1","name":"authentication.k8s.io",` + authenticationV1 + `}`},
+		"the reviews": {"/apis/authentication.k8s.io/v1", "", `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"authentication.k8s.io/v1",
+			"resources":[{"name":"selfsubjectreviews","singularName":"selfsubjectreview","namespaced":false,"kind":"SelfSubjectReview","verbs":["create"]}]}`},
 		"the resources": {"/api/v1", "", `{"kind":"APIResourceList","groupVersion":"v1","resources":[
 			{"name":"configmaps","singularName":"configmap","namespaced":true,"kind":"ConfigMap","verbs":` + allVerbs + `,
 				"shortNames":["cm"],"storageVersionHash":"qFsyl6wFWjQ="},
@@ -109,6 +115,9 @@ func TestDocumentsAreThoseOfKubernetes(t *testing.T) {
 			{"name":"subjectaccessreviews","singularName":"subjectaccessreview","namespaced":false,"kind":"SubjectAccessReview","verbs":["create"]}]}`},
 		"the aggregated groups": {"/apis", aggregatedV2,
 			`{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":[
+				{"metadata":{"name":"authentication.k8s.io"},"versions":[{"version":"v1","freshness":"Current","resources":[
+					{"resource":"selfsubjectreviews","responseKind":{"group":"","version":"","kind":"SelfSubjectReview"},"scope":"Cluster",
+						"singularResource":"selfsubjectreview","verbs":["create"]}]}]},
 			{"metadata":{"name":"authorization.k8s.io"},"versions":[{"version":"v1","freshness":"Current","resources":[
 			{"resource":"selfsubjectaccessreviews","responseKind":{"group":"","version":"","kind":"SelfSubjectAccessReview"},"scope":"Cluster","singularResource":"selfsubjectaccessreview","verbs":["create"]},
 			{"resource":"selfsubjectrulesreviews","responseKind":{"group":"","version":"","kind":"SelfSubjectRulesReview"},"scope":"Cluster","singularResource":"selfsubjectrulesreview","verbs":["create"]},
@@ -246,6 +255,7 @@ func TestClientGoFindsTheResourcesInBothForms(t *testing.T) {
 		return all
 	}
 	want := []string{
+		"authentication.k8s.io/v1 selfsubjectreviews selfsubjectreview SelfSubjectReview",
 		"authorization.k8s.io/v1 selfsubjectaccessreviews selfsubjectaccessreview SelfSubjectAccessReview",
 		"authorization.k8s.io/v1 selfsubjectrulesreviews selfsubjectrulesreview SelfSubjectRulesReview",
 		"authorization.k8s.io/v1 subjectaccessreviews subjectaccessreview SubjectAccessReview",
@@ -255,7 +265,7 @@ func TestClientGoFindsTheResourcesInBothForms(t *testing.T) {
 		t.Errorf("aggregated: %q", got)
 	}
 	// Only the plain form lists the subresource that Kubernetes does not have.
-	want = slices.Insert(want, 4, "v1 configmaps/history  ConfigMapHistory")
+	want = slices.Insert(want, 5, "v1 configmaps/history  ConfigMapHistory")
 	if got := names(plain); !reflect.DeepEqual(got, want) {
 		t.Errorf("plain: %q", got)
 	}

@@ -21,17 +21,55 @@ func APIVersions() *metav1.APIVersions {
 	}
 }
 
-// APIGroups is the answer of /apis: the groups that have a name.
+// APIGroups is the answer of /apis: the named groups, which are those of reviews.
 func APIGroups() *metav1.APIGroupList {
 	list := &metav1.APIGroupList{
 		TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"},
 		Groups:   []metav1.APIGroup{},
 	}
-	for _, g := range Groups() {
-		listed := *g.APIGroup()
-		listed.TypeMeta = metav1.TypeMeta{} // as in Kubernetes: the list says what they are
-		list.Groups = append(list.Groups, listed)
+	for _, name := range groupNames() {
+		group := APIGroup(name)
+		group.TypeMeta = metav1.TypeMeta{} // items have none
+		list.Groups = append(list.Groups, *group)
 	}
+	return list
+}
+
+// groupNames are those of the named groups, sorted.
+func groupNames() []string {
+	var names []string
+	for _, r := range types.Reviews {
+		names = append(names, r.Group)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// APIGroup is the answer of /apis/ and the name of a group.
+func APIGroup(name string) *metav1.APIGroup {
+	version := metav1.GroupVersionForDiscovery{GroupVersion: name + "/" + types.APIVersion, Version: types.APIVersion}
+	return &metav1.APIGroup{
+		TypeMeta:         metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"},
+		Name:             name,
+		Versions:         []metav1.GroupVersionForDiscovery{version},
+		PreferredVersion: version,
+	}
+}
+
+// ReviewResources is what a named group has, sorted by name.
+func ReviewResources(group string) *metav1.APIResourceList {
+	list := &metav1.APIResourceList{
+		TypeMeta:     metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"},
+		GroupVersion: group + "/" + types.APIVersion,
+	}
+	for _, r := range types.Reviews {
+		if r.Group == group {
+			list.APIResources = append(list.APIResources, metav1.APIResource{
+				Name: r.Plural, SingularName: r.Singular, Namespaced: r.Namespaced, Kind: r.Kind, Verbs: metav1.Verbs{"create"},
+			})
+		}
+	}
+	slices.SortFunc(list.APIResources, func(a, b metav1.APIResource) int { return strings.Compare(a.Name, b.Name) })
 	return list
 }
 

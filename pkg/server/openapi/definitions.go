@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"example.com/cmctl/pkg/types"
 )
 
 // DefinitionPrefix begins every reference from one definition to another.
@@ -25,6 +27,9 @@ func Definitions() map[string]*spec.Schema {
 	d := definitions{}
 	for _, root := range roots {
 		d.add(reflect.TypeOf(root))
+	}
+	for _, r := range types.Reviews {
+		d.add(reflect.TypeOf(r.New()).Elem())
 	}
 	return d
 }
@@ -128,6 +133,16 @@ func (d definitions) add(t reflect.Type) string {
 func isObject(t reflect.Type) bool {
 	_, ok := t.FieldByName("TypeMeta")
 	return ok || t == reflect.TypeFor[metav1.WatchEvent]()
+}
+
+// groupOf is the group of what a body of this type says that it is.
+func groupOf(t reflect.Type) string {
+	for _, r := range types.Reviews {
+		if reflect.TypeOf(r.New()).Elem() == t {
+			return r.Group
+		}
+	}
+	return corev1.GroupName
 }
 
 func descriptions(t reflect.Type) map[string]string {

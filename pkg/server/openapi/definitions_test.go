@@ -83,6 +83,15 @@ func TestDefinitionsHaveTheShapeOfKubernetes(t *testing.T) {
 			"type": {"type": "string", "default": ""},
 			"object": {"$ref": "#/definitions/io.k8s.apimachinery.pkg.runtime.RawExtension"}},
 			"x-kubernetes-group-version-kind": [{"group": "", "version": "v1", "kind": "WatchEvent"}]}`,
+		"io.k8s.api.authentication.v1.SelfSubjectReview": `{"type": "object", "properties": {
+			"apiVersion": ` + str + `, "kind": ` + str + `,
+			"metadata": {"$ref": "#/definitions/` + meta + `ObjectMeta", "default": {}},
+			"status": {"$ref": "#/definitions/io.k8s.api.authentication.v1.SelfSubjectReviewStatus", "default": {}}},
+			"x-kubernetes-group-version-kind": [{"group": "authentication.k8s.io", "version": "v1", "kind": "SelfSubjectReview"}]}`,
+		"io.k8s.api.authentication.v1.UserInfo": `{"type": "object", "properties": {
+			"username": ` + str + `, "uid": ` + str + `,
+			"groups": {"type": "array", "items": {"type": "string", "default": ""}, "x-kubernetes-list-type": "atomic"},
+			"extra": {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "string", "default": ""}}}}}`,
 		meta + "Time":     `{"type": "string", "format": "date-time"}`,
 		meta + "FieldsV1": `{"type": "object"}`,
 		meta + "Patch":    `{"type": "object"}`,

@@ -132,7 +132,8 @@ func index(t *testing.T) map[string]string {
 
 func TestTheIndexLeadsToDocumentsThatMayBeKept(t *testing.T) {
 	urls := index(t)
-	names := []string{"api", "api/v1", "apis", "apis/authorization.k8s.io", "apis/authorization.k8s.io/v1", "version"}
+	names := []string{"api", "api/v1", "apis", "apis/authentication.k8s.io", "apis/authentication.k8s.io/v1",
+		"apis/authorization.k8s.io", "apis/authorization.k8s.io/v1", "version"}
 	for _, name := range names {
 		w := ask(t, http.MethodGet, urls[name], nil)
 		h := w.Header()

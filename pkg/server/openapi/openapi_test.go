@@ -77,6 +77,9 @@ func TestOperationsAreNamedAndParameterizedAsInKubernetes(t *testing.T) {
 		{watched + "/namespaces/{namespace}/configmaps/{name}", "GET", "watchCoreV1NamespacedConfigMap", "watch", list},
 		{watched + "/namespaces/{name}", "GET", "watchCoreV1Namespace", "watch", list},
 		{"/apis/", "GET", "getAPIVersions", "", ""},
+		{"/apis/authentication.k8s.io/", "GET", "getAuthenticationAPIGroup", "", ""},
+		{"/apis/authentication.k8s.io/v1/", "GET", "getAuthenticationV1APIResources", "", ""},
+		{"/apis/authentication.k8s.io/v1/selfsubjectreviews", "POST", "createAuthenticationV1SelfSubjectReview", "post", write},
 		{"/version/", "GET", "getCodeVersion", "", ""},
 		{"/apis/authorization.k8s.io/", "GET", "getAuthorizationAPIGroup", "", ""},
 		{authorization + "/", "GET", "getAuthorizationV1APIResources", "", ""},
@@ -116,8 +119,8 @@ func TestWhatDiscoveryListsIsDescribed(t *testing.T) {
 	}
 	actions := map[string]string{"create": "post", "update": "put", "watch": "watchlist"}
 	resources := discovery.APIResources().APIResources
-	for _, g := range discovery.Groups() {
-		resources = append(resources, g.Resources...)
+	for _, g := range discovery.APIGroups().Groups {
+		resources = append(resources, discovery.ReviewResources(g.Name).APIResources...)
 	}
 	for _, r := range resources {
 		for _, verb := range r.Verbs {
@@ -132,6 +135,8 @@ func TestOperationsNameTheKindOfTheirObject(t *testing.T) {
 	for path, item := range newSwagger().Paths.Paths {
 		want, group := "", ""
 		switch {
+		case strings.HasSuffix(path, "/selfsubjectreviews"):
+			want, group = types.SelfSubjectReviews.Kind, types.SelfSubjectReviews.Group
 		case strings.HasSuffix(path, "/selfsubjectaccessreviews"):
 			want, group = "SelfSubjectAccessReview", "authorization.k8s.io"
 		case strings.HasSuffix(path, "/selfsubjectrulesreviews"):

@@ -31,19 +31,16 @@ func newSwagger() *spec.Swagger {
 	for name, schema := range historyDefinitions() {
 		s.Definitions[name] = *schema
 	}
-	for name, schema := range reviewDefinitions() {
-		s.Definitions[name] = *schema
-	}
 	p := s.Paths.Paths
-	for _, q := range allQuestions {
-		q.addPaths(p)
-	}
 	p["/api/"] = info(coreTag, "getCoreAPIVersions", "get available API versions", metav1.APIVersions{}, objectTypes)
 	p["/apis/"] = info("apis", "getAPIVersions", "get available API groups", metav1.APIGroupList{}, objectTypes)
 	p["/api/v1/"] = info(coreV1Tag, "getCoreV1APIResources", "get available resources", metav1.APIResourceList{}, objectTypes)
 	p["/version/"] = info("version", "getCodeVersion", "get the version of this server", version.Info{}, textTypes)
 	for _, r := range types.Resources {
 		newResource(r).addPaths(p)
+	}
+	for _, r := range types.Reviews {
+		addReview(p, r)
 	}
 	return s
 }

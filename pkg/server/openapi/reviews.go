@@ -2,62 +2,33 @@ package openapi
 
 import (
 	"net/http"
-	"reflect"
 	"strings"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"example.com/cmctl/pkg/types"
 )
 
-// questions are the types of one group of which nothing is kept: they are created,
-// and answered.
-type questions struct {
-	group string
-	word  string // for the group, in the ids of operations
-	types []named
-}
+// addReview adds the path of a review, and those that tell of its group.
+func addReview(p map[string]spec.PathItem, r *types.Review) {
+	short, _, _ := strings.Cut(r.Group, ".")
+	title := strings.ToUpper(short[:1]) + short[1:]
+	group, version := "/apis/"+r.Group+"/", "/apis/"+r.GroupVersion().String()+"/"
+	tag := short + "_" + types.APIVersion
 
-// allQuestions are those of all groups.
-var allQuestions = []questions{{
-	group: authorizationv1.GroupName, word: "Authorization",
-	types: []named{authorizationv1.SelfSubjectAccessReview{}, authorizationv1.SelfSubjectRulesReview{}, authorizationv1.SubjectAccessReview{}},
-}}
+	p[group] = info(short, "get"+title+"APIGroup", "get information of a group", metav1.APIGroup{}, objectTypes)
+	p[version] = info(tag, "get"+title+"V1APIResources", "get available resources", metav1.APIResourceList{}, objectTypes)
 
-// groupOf is the group of a type that is an object.
-func groupOf(t reflect.Type) string {
-	for _, q := range allQuestions {
-		if reflect.TypeOf(q.types[0]).PkgPath() == t.PkgPath() {
-			return q.group
-		}
+	path, subject, shared := version+r.Plural, r.Kind, []spec.Parameter{pretty()}
+	if r.Namespaced {
+		path, subject = version+"namespaces/{namespace}/"+r.Plural, "Namespaced"+r.Kind
+		shared = byName(append(shared, parameter("path", "namespace", "string", "the namespace that is asked about")))
 	}
-	return ""
-}
-
-// reviewDefinitions are the schemas of all questions.
-func reviewDefinitions() map[string]*spec.Schema {
-	d := definitions{}
-	for _, q := range allQuestions {
-		for _, t := range q.types {
-			d.add(reflect.TypeOf(t))
-		}
-	}
-	return d
-}
-
-// addPaths adds the paths of a group.
-func (q questions) addPaths(p map[string]spec.PathItem) {
-	root, tag := "/apis/"+q.group+"/", strings.ToLower(q.word)
-	p[root] = info(tag, "get"+q.word+"APIGroup", "get information of a group", metav1.APIGroup{}, objectTypes)
-	p[root+"v1/"] = info(tag+"_v1", "get"+q.word+"V1APIResources", "get available resources", metav1.APIResourceList{}, objectTypes)
-	for _, t := range q.types {
-		kind, model := reflect.TypeOf(t).Name(), t.OpenAPIModelName()
-		p[root+"v1/"+strings.ToLower(kind)+"s"] = item([]spec.Parameter{pretty()}, operations{http.MethodPost: {
-			id: "create" + q.word + "V1" + kind, does: "create a " + kind, tag: tag + "_v1", action: "post", group: q.group, kind: kind,
-			query: fields(metav1.CreateOptions{}), takes: &body{model: model, consumes: anyType}, produces: types.MediaTypes,
-			answers: map[int]string{http.StatusCreated: model},
-		}})
-	}
+	model := r.New().(named).OpenAPIModelName()
+	p[path] = item(shared, operations{http.MethodPost: {
+		id: "create" + title + "V1" + subject, does: "create a " + r.Kind, tag: tag, action: "post", group: r.Group, kind: r.Kind,
+		query: fields(metav1.CreateOptions{}), takes: &body{model: model, consumes: anyType}, produces: objectTypes,
+		answers: map[int]string{http.StatusCreated: model},
+	}})
 }

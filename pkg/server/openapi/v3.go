@@ -44,8 +44,8 @@ func groupVersion(path string) string {
 	if strings.HasPrefix(name, core) {
 		return core
 	}
-	if parts := strings.Split(name, "/"); len(parts) > 3 { // a resource of a named group
-		return strings.Join(parts[:3], "/")
+	if parts := strings.SplitN(name, "/", 4); len(parts) == 4 {
+		return strings.Join(parts[:3], "/") // apis, the group and the version
 	}
 	return name
 }
