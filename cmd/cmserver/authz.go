@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"example.com/cmctl/pkg/server"
 	"example.com/cmctl/pkg/server/authz"
 	"example.com/cmctl/pkg/server/reload"
 )
@@ -35,14 +33,16 @@ func (c authzConfig) checkRBACDir(given bool) error {
 	return nil
 }
 
-// access are the rules of --rbac-dir, as they are in force. Nil are no rules.
-type access struct{ rules *reload.Value[*authz.Rules] }
-
-// loadAccess reads the rules, and fails if there is anything in them that is not
-// understood: what is meant can't be guessed.
-func (c authzConfig) loadAccess(log *slog.Logger) (*access, error) {
+// addRules adds what decides who may do what, and fails if there is anything in the
+// rules that is not understood: what is meant can't be guessed. Without rules whoever
+// is known may do everything, and where nobody is asked everybody.
+func (p *protection) addRules(c authzConfig, log *slog.Logger) error {
 	if c.RBACDir == "" {
-		return nil, nil
+		if p.authenticator != nil {
+			log.Warn("everyone who is authenticated may do everything: there are no rules of access (--rbac-dir)")
+			p.authorizer = authz.Authenticated{}
+		}
+		return nil
 	}
 	rules, err := reload.New("the folder of --rbac-dir", []string{c.RBACDir}, log, func() (*authz.Rules, error) {
 		rules, err := authz.Load(c.RBACDir)
@@ -55,23 +55,13 @@ func (c authzConfig) loadAccess(log *slog.Logger) (*access, error) {
 		return rules, nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("--rbac-dir %s can't be used, mend it and start again:\n%w", c.RBACDir, err)
+		return fmt.Errorf("--rbac-dir %s can't be used, mend it and start again:\n%w", c.RBACDir, err)
 	}
-	return &access{rules}, nil
-}
-
-// applyTo makes a server obey the rules.
-func (a *access) applyTo(o *server.Options) {
-	if a == nil {
-		return
+	if p.authenticator == nil {
+		log.Warn("nobody is asked who they are, so the rules of access (--rbac-dir) judge everyone as system:anonymous: " +
+			"add " + authFlags)
 	}
-	o.Authorizer = authz.Current(a.rules.Get)
-	o.Concerns = append(o.Concerns, server.Concern{Name: "rbac", Look: a.rules.Err})
-}
-
-// follow reads the rules again when they change, until ctx ends.
-func (a *access) follow(ctx context.Context) {
-	if a != nil {
-		a.rules.Run(ctx)
-	}
+	keep(p, "rbac", rules)
+	p.authorizer = authz.Current(rules.Get)
+	return nil
 }

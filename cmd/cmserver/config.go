@@ -46,10 +46,10 @@ type config struct {
 	Inject           string        `mapstructure:"inject"`
 	InjectAnywhere   bool          `mapstructure:"inject-anywhere"`
 
+	authnConfig `mapstructure:",squash"`
 	authzConfig `mapstructure:",squash"`
 
 	faults inject.Spec // what Inject says
-	access *access     // what authzConfig says; nil: everybody may do everything
 }
 
 // configFlag names the file, and so can't be in it.
@@ -79,6 +79,7 @@ func addFlags(f *pflag.FlagSet) {
 	f.Bool("inject-anywhere", false, "allow --inject on an address that others can reach")
 	f.String("log-format", "text", "how the log is written: `text|json`")
 	f.BoolP("verbose", "v", false, "log reads too, and what the store does")
+	addAuthnFlags(f)
 	f.String(configFlag, "", "YAML `FILE` of settings (default: cmserver/config.yaml in the user's configuration folder, if it is there)")
 }
 
@@ -258,6 +259,7 @@ func (c config) validate() error {
 		positive("inline-value-size", c.InlineValueSize > 0),
 		between("initial-version", c.InitialVersion, 0, local.HighestBegin),
 		c.validateListen(),
+		c.validateAuthn(),
 	)
 }
 

@@ -2,14 +2,12 @@ package main
 
 import (
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/spf13/pflag"
 
@@ -141,39 +139,22 @@ func (c config) missing() []string {
 
 func (c config) encrypts() bool { return c.TLSCertFile != "" }
 
-// authenticates tells whether clients have to say who they are.
-func (c config) authenticates() bool { return false }
-
-// secure is how connections are encrypted; nil: they are not. Clients are asked for
-// certificates of the authorities, nil: for none.
-func (c config) secure(clientCAs func() *x509.CertPool, log *slog.Logger) (*serving.TLS, error) {
-	if !c.encrypts() {
-		return nil, nil
+// addTLS adds the encryption of connections, if there is to be any. Clients are asked
+// for certificates of the authorities that addUsers has found.
+func (p *protection) addTLS(c listenConfig, log *slog.Logger) error {
+	if c.TLSCertFile == "" {
+		return nil
 	}
 	version, err := serving.MinVersion(c.TLSMinVersion)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	certificate, err := serving.LoadCertificate(c.TLSCertFile, c.TLSKeyFile, log)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return &serving.TLS{Certificate: certificate, MinVersion: version, ClientCAs: clientCAs}, nil
-}
-
-// concerns are what probes tell of it.
-func concerns(secure *serving.TLS) []server.Concern {
-	if secure == nil {
-		return nil
-	}
-	return []server.Concern{{Name: "certificate", Look: secure.Certificate.Look}}
-}
-
-// startLooking keeps a certificate up to date until ctx ends or the returned
-// function is called, which waits.
-func startLooking(ctx context.Context, c *serving.Certificate) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	var wg sync.WaitGroup
-	wg.Go(func() { c.Run(ctx) })
-	return func() { cancel(); wg.Wait() }
+	p.tls = &serving.TLS{Certificate: certificate, MinVersion: version, ClientCAs: p.clientCAs}
+	p.concerns = append(p.concerns, server.Concern{Name: "certificate", Look: certificate.Look})
+	p.upkeep = append(p.upkeep, certificate.Run)
+	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"sync"
 	"syscall"
 	"time"
 
@@ -93,7 +92,7 @@ func rootCommand(out streams) *cobra.Command {
 			_, err := fmt.Fprintln(out.out, "cmserver", versionLine())
 			return err
 		},
-	}, backupCommand(out), restoreCommand(out), checkCommand(out), initCommand(out))
+	}, backupCommand(out), restoreCommand(out), checkCommand(out), initCommand(out), tokenCommand(out))
 	return root
 }
 
@@ -106,10 +105,7 @@ func noArgs(cmd *cobra.Command, args []string) error {
 
 // serve opens the store, listens, serves, and undoes it in reverse.
 func (c config) serve(ctx context.Context, addresses []serving.Address, log *slog.Logger) (err error) {
-	if c.access, err = c.loadAccess(log); err != nil {
-		return usageError{err}
-	}
-	secure, err := c.secure(nil, log)
+	protected, err := c.protect(log)
 	if err != nil {
 		return usageError{err}
 	}
@@ -126,17 +122,15 @@ func (c config) serve(ctx context.Context, addresses []serving.Address, log *slo
 	if err != nil {
 		return err
 	}
-	if secure != nil {
-		stopLooking := startLooking(ctx, secure.Certificate)
-		defer stopLooking()
-	}
 	stopCompacting := startCompacting(ctx, st, c.HistoryWindow, log)
 	defer stopCompacting()
 	if !c.InMemory {
 		stopBackups := startBackups(ctx, c.DataDir, st, log)
 		defer stopBackups()
 	}
-	return c.serveOn(ctx, listeners, secure, st, log)
+	stopUpkeep := protected.start(ctx)
+	defer stopUpkeep()
+	return c.serveOn(ctx, listeners, protected, st, log)
 }
 
 func (c config) openStore(log *slog.Logger) (*local.Store, error) {
@@ -176,7 +170,7 @@ func (c config) deletedRetention() time.Duration {
 }
 
 // serveOn serves until ctx ends, then lets what is under way finish.
-func (c config) serveOn(ctx context.Context, listeners []serving.Listener, secure *serving.TLS, st store.Store, log *slog.Logger) error {
+func (c config) serveOn(ctx context.Context, listeners []serving.Listener, protected *protection, st store.Store, log *slog.Logger) error {
 	options := server.Options{
 		Store:               st,
 		Logger:              log,
@@ -187,14 +181,8 @@ func (c config) serveOn(ctx context.Context, listeners []serving.Listener, secur
 		RequestTimeout:      c.RequestTimeout,
 		Inject:              c.faults,
 		Version:             server.Version(release()),
-		Concerns:            concerns(secure),
 	}
-	c.access.applyTo(&options)
-	following, stopFollowing := context.WithCancel(ctx)
-	var followers sync.WaitGroup
-	followers.Go(func() { c.access.follow(following) })
-	defer followers.Wait()
-	defer stopFollowing()
+	protected.applyTo(&options)
 	api := server.New(options)
 	if !c.faults.Empty() {
 		log.Warn("FAULTS ARE INJECTED: this server misbehaves on purpose, for the tests of clients, and is of no other use", "inject", c.faults)
@@ -204,6 +192,6 @@ func (c config) serveOn(ctx context.Context, listeners []serving.Listener, secur
 		return err
 	}
 	defer api.Stop()
-	front := serving.Server{Handler: api.Handler(), TLS: secure, Log: log, Stopping: api.EndWatches, DrainTime: c.ShutdownTimeout}
+	front := serving.Server{Handler: api.Handler(), TLS: protected.tls, Log: log, Stopping: api.EndWatches, DrainTime: c.ShutdownTimeout}
 	return front.Run(ctx, listeners)
 }

@@ -24,17 +24,30 @@ func (s *Server) authenticate(next http.Handler) http.Handler {
 		if asked != nil {
 			found, err := asked.Authenticate(r)
 			if err != nil {
-				s.log.Warn("credentials were refused", "id", info.id, "err", err)
+				s.logRefused(r, err)
+				hangUp(w, r)
 				s.refuse(w, r, types.Unauthorized())
 				return
 			}
 			if found != nil {
 				who = found
+			} else {
+				hangUp(w, r)
 			}
 		}
+		// Nobody after this needs them, and what is not there is not logged.
+		r.Header.Del("Authorization")
 		info.attributes.User = who
 		next.ServeHTTP(w, r)
 	})
+}
+
+// hangUp keeps those whom nobody knows from holding on to a connection that carries
+// many requests at once, as Kubernetes does.
+func hangUp(w http.ResponseWriter, r *http.Request) {
+	if r.ProtoMajor == 2 {
+		w.Header().Set("Connection", "close")
+	}
 }
 
 // authorize lets through what its sender may do.

@@ -108,13 +108,14 @@ func (s *Server) identify(next http.Handler) http.Handler {
 }
 
 // logAccess logs reads at debug level, so that the log of a busy server tells
-// what changed.
+// what changed; and so what changed nothing for lack of good credentials, of which
+// the log tells otherwise.
 func (s *Server) logAccess(r *http.Request, info *requestInfo, took time.Duration, injected []string) {
 	code, level := info.code, slog.LevelInfo
 	if code == 0 && len(injected) == 0 { // else there is no answer, on purpose
 		code = http.StatusInternalServerError // it panics, and is answered further out
 	}
-	if r.Method == http.MethodGet && code < http.StatusInternalServerError {
+	if (r.Method == http.MethodGet && code < http.StatusInternalServerError) || code == http.StatusUnauthorized {
 		level = slog.LevelDebug
 	}
 	if !s.log.Enabled(r.Context(), level) {

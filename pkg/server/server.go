@@ -112,6 +112,7 @@ type Server struct {
 	watches watches
 	render  *render.Renderer
 	faults  *inject.Faults // nil unless they are wanted
+	refused refused
 
 	cancel     context.CancelFunc // ends background; nil before Start
 	background sync.WaitGroup

@@ -53,7 +53,7 @@ func TestImportsRunOneWay(t *testing.T) {
 		"cmd/internal/settings":         {},
 		"cmd/cmserver/internal/pki":     {},
 		"cmd/cmserver/internal/serving": {"pkg/server/authn", "pkg/server/reload"},
-		"cmd/cmserver":                  {"cmd/cmserver/internal/pki", "cmd/cmserver/internal/serving", "cmd/internal/settings", "pkg/server", "pkg/server/authz", "pkg/server/reload", "pkg/server/inject", "pkg/server/store", "pkg/server/store/archive", "pkg/server/store/local"},
+		"cmd/cmserver":                  {"cmd/cmserver/internal/pki", "cmd/cmserver/internal/serving", "cmd/internal/settings", "pkg/server", "pkg/server/authn", "pkg/server/authz", "pkg/server/reload", "pkg/server/inject", "pkg/server/store", "pkg/server/store/archive", "pkg/server/store/local"},
 		"pkg/types":                     {"pkg/types/content", "pkg/types/lines"},
 		"pkg/types/content":             {},
 		"pkg/types/lines":               {},

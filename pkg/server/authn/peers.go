@@ -1,0 +1,100 @@
+package authn
+
+import (
+	"os"
+	osuser "os/user"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apiserver/pkg/authentication/user"
+)
+
+// unixPrefix begins the names of users and groups of this machine, which so clash
+// with no others.
+const unixPrefix = "unix:"
+
+// nobody is what the kernel calls users that a container does not have. Whoever it
+// is, a server that runs under that id is not theirs.
+const nobody = 65534
+
+// Peers knows the users of unix sockets, whom the kernel vouches for: unix:NAME in the
+// groups unix:GROUP, as this machine's accounts have them. The server's own user, and
+// root, may read the data directory anyhow: they are in system:masters as well.
+type Peers struct {
+	owner  int
+	now    func() time.Time
+	lookup func(Peer) *user.DefaultInfo
+
+	mu    sync.Mutex
+	known map[Peer]knownPeer // guarded by mu; without their PID
+}
+
+type knownPeer struct {
+	until time.Time
+	user  *user.DefaultInfo
+}
+
+// peerMemory is for how long, and peerLimit for how many, accounts are remembered.
+const (
+	peerMemory = 30 * time.Second
+	peerLimit  = 1024
+)
+
+// NewPeers makes a Peers for a server that runs as this process does.
+func NewPeers() *Peers {
+	return &Peers{owner: os.Geteuid(), now: time.Now, lookup: account, known: map[Peer]knownPeer{}}
+}
+
+func (p *Peers) user(peer Peer) *user.DefaultInfo {
+	peer.PID = 0
+	now := p.now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if known, ok := p.known[peer]; ok && now.Before(known.until) {
+		return known.user
+	}
+	who := p.lookup(peer)
+	if peer.UID == 0 || (peer.UID == p.owner && peer.UID != nobody) {
+		who.Groups = append(who.Groups, user.SystemPrivilegedGroup)
+	}
+	if len(p.known) >= peerLimit {
+		clear(p.known)
+	}
+	p.known[peer] = knownPeer{until: now.Add(peerMemory), user: who}
+	return who
+}
+
+// account looks up the names of a user and of their groups. What has no name keeps
+// its number.
+func account(peer Peer) *user.DefaultInfo {
+	uid := strconv.Itoa(peer.UID)
+	who := &user.DefaultInfo{Name: unixPrefix + uid, UID: uid}
+	gids := []string{strconv.Itoa(peer.GID)}
+	if u, err := osuser.LookupId(uid); err == nil {
+		who.Name = unixPrefix + named(u.Username, uid)
+		if more, err := u.GroupIds(); err == nil {
+			gids = append(gids, more...)
+		}
+	}
+	for _, gid := range gids {
+		group := unixPrefix + gid
+		if g, err := osuser.LookupGroupId(gid); err == nil {
+			group = unixPrefix + named(g.Name, gid)
+		}
+		if !slices.Contains(who.Groups, group) {
+			who.Groups = append(who.Groups, group)
+		}
+	}
+	return who
+}
+
+// named is a name, or the number where the name looks like another one's number.
+func named(name, number string) string {
+	if name == "" || strings.Trim(name, "0123456789") == "" {
+		return number
+	}
+	return name
+}
