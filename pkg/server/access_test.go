@@ -3,7 +3,10 @@ package server_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
 	"testing"
 
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -141,5 +144,50 @@ func TestAConcernIsToldByAVerboseProbe(t *testing.T) {
 	}
 	if got := a.do("GET", "/readyz", ""); got.code != 200 || got.body != "ok" {
 		t.Errorf("answered %d %q", got.code, got.body)
+	}
+}
+
+// Who is refused a credential, or has none, keeps no connection that carries many
+// requests at once; and once a request is let through, its token is gone.
+func TestConnectionsOfThoseWhomNobodyKnows(t *testing.T) {
+	seen := make(chan string, 10)
+	a := start(t, access(&judge{}))
+	hs := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a.server.Handler().ServeHTTP(w, r)
+		seen <- r.Header.Get("Authorization")
+	}))
+	hs.EnableHTTP2 = true
+	hs.StartTLS()
+	defer hs.Close()
+	for user, want := range map[string]struct {
+		code int
+		kept bool
+		left string
+	}{"jane": {200, true, ""}, "": {200, false, ""}, "impostor": {401, false, "Bearer x"}} {
+		var reused []bool
+		for range 2 {
+			trace := &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { reused = append(reused, i.Reused) }}
+			req, err := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), trace), http.MethodGet, hs.URL+"/version", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header.Set("Test-User", user)
+			req.Header.Set("Authorization", "Bearer x")
+			resp, err := hs.Client().Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.ProtoMajor != 2 || resp.StatusCode != want.code {
+				t.Errorf("%q: %s %d %v", user, resp.Proto, resp.StatusCode, err)
+			}
+			_ = resp.Body.Close()
+			if left := <-seen; left != want.left {
+				t.Errorf("%q: the token is left as %q", user, left)
+			}
+		}
+		if reused[1] != want.kept {
+			t.Errorf("%q: the connection was used again: %t", user, reused[1])
+		}
+		hs.Client().CloseIdleConnections()
 	}
 }

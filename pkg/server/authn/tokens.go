@@ -161,8 +161,8 @@ func TokenLine(token string, u user.Info) (string, error) {
 	sum := sha256.Sum256([]byte(token))
 	fields := []string{hashed + hex.EncodeToString(sum[:]), u.GetName(), u.GetUID()}
 	for _, group := range u.GetGroups() {
-		if strings.Contains(group, ",") {
-			return "", fmt.Errorf("group %q: the name of a group has no comma", group)
+		if group == "" || strings.Contains(group, ",") {
+			return "", fmt.Errorf("group %q: the name of a group is not empty and has no comma", group)
 		}
 	}
 	if groups := strings.Join(u.GetGroups(), ","); groups != "" {
