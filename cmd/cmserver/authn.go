@@ -115,7 +115,7 @@ func (p *protection) addCertificates(m *authn.Methods, c authnConfig, log *slog.
 	if c.ClientCAFile == "" {
 		return nil
 	}
-	pool, err := loadAuthorities("client-ca-file", c.ClientCAFile, log)
+	pool, err := loadPool("client-ca-file", c.ClientCAFile, authn.ParseAuthorities, log)
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (p *protection) addOIDC(m *authn.Methods, c authnConfig, log *slog.Logger) 
 		return err
 	}
 	if c.OIDCCAFile != "" {
-		pool, err := loadAuthorities("oidc-ca-file", c.OIDCCAFile, log)
+		pool, err := loadPool("oidc-ca-file", c.OIDCCAFile, authn.ParseRoots, log)
 		if err != nil {
 			return err
 		}
@@ -165,13 +165,13 @@ func (p *protection) addOIDC(m *authn.Methods, c authnConfig, log *slog.Logger) 
 	return nil
 }
 
-func loadAuthorities(flag, path string, log *slog.Logger) (*reload.Value[*x509.CertPool], error) {
+func loadPool(flag, path string, parse func([]byte) (*x509.CertPool, error), log *slog.Logger) (*reload.Value[*x509.CertPool], error) {
 	v, err := reload.New(flag, []string{path}, log, func() (*x509.CertPool, error) {
 		content, err := os.ReadFile(path)
 		if err != nil {
 			return nil, err
 		}
-		pool, err := authn.ParseAuthorities(content)
+		pool, err := parse(content)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}

@@ -22,15 +22,15 @@ type secured struct {
 }
 
 // startSecured starts a server that takes certificates and tokens.
-func startSecured(t *testing.T) *secured {
+func startSecured(t *testing.T, args ...string) *secured {
 	t.Helper()
 	s := &secured{t: t, dir: filepath.Join(t.TempDir(), "secure"), tokens: filepath.Join(t.TempDir(), "tokens.csv")}
 	mustCmserver(t, "init", "--dir", s.dir)
 	if err := os.WriteFile(s.tokens, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.server = startServer(t, filepath.Join(t.TempDir(), "data"), "--tls-cert-file", s.made("server.crt"), "--tls-private-key-file", s.made("server.key"),
-		"--client-ca-file", s.made("ca.crt"), "--token-auth-file", s.tokens)
+	s.server = startServer(t, filepath.Join(t.TempDir(), "data"), append(args, "--tls-cert-file", s.made("server.crt"),
+		"--tls-private-key-file", s.made("server.key"), "--client-ca-file", s.made("ca.crt"), "--token-auth-file", s.tokens)...)
 	return s
 }
 

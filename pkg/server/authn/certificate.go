@@ -120,9 +120,24 @@ func userOf(c *x509.Certificate) (*user.DefaultInfo, error) {
 	return who, nil
 }
 
-// ParseAuthorities reads certificates in PEM form, one after the other. Anything else
-// in the file is refused but for text around them.
+// ParseAuthorities reads the certificates of authorities in PEM form, one after the
+// other. Anything else in the file is refused but for text around them.
 func ParseAuthorities(content []byte) (*x509.CertPool, error) {
+	return parseCertificates(content, func(c *x509.Certificate) error {
+		if !c.IsCA {
+			return fmt.Errorf("the one of %q is no authority's: it may sign no others", c.Subject.String())
+		}
+		return nil
+	})
+}
+
+// ParseRoots is ParseAuthorities for the other side of a connection, which may also
+// have a certificate that is trusted by itself.
+func ParseRoots(content []byte) (*x509.CertPool, error) {
+	return parseCertificates(content, func(*x509.Certificate) error { return nil })
+}
+
+func parseCertificates(content []byte, check func(*x509.Certificate) error) (*x509.CertPool, error) {
 	pool, rest := x509.NewCertPool(), content
 	for n := 1; ; n++ {
 		var block *pem.Block
@@ -136,11 +151,11 @@ func ParseAuthorities(content []byte) (*x509.CertPool, error) {
 			return nil, fmt.Errorf("block %d is a %q, and only certificates belong there", n, block.Type)
 		}
 		c, err := x509.ParseCertificate(block.Bytes)
+		if err == nil {
+			err = check(c)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("certificate %d: %w", n, err)
-		}
-		if !c.IsCA {
-			return nil, fmt.Errorf("certificate %d, of %q, is no authority's: it may sign no others", n, c.Subject.String())
 		}
 		pool.AddCert(c)
 	}

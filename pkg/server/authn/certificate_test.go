@@ -241,6 +241,16 @@ func TestParseAuthorities(t *testing.T) {
 	}
 }
 
+func TestRootsMayBeTrustedByThemselves(t *testing.T) {
+	self := &authority{certificate: newAuthority(t, "a").issue(t, template("issuer"))}
+	if pool, err := authn.ParseRoots([]byte(self.pem())); err != nil || pool == nil {
+		t.Error(err)
+	}
+	if _, err := authn.ParseRoots(nil); err == nil {
+		t.Error("an empty file is taken")
+	}
+}
+
 func BenchmarkCertificate(b *testing.B) {
 	ca := newAuthority(b, "ca")
 	pool := ca.pool()
