@@ -160,6 +160,7 @@ func TestResources(t *testing.T) {
 		want   string
 	}{
 		"in one answer": {aggregated, "configmaps  v1 true ConfigMap [cm], namespaces  v1 false Namespace [ns], " +
+			"selfsubjectreviews authentication.k8s.io authentication.k8s.io/v1 false SelfSubjectReview [], " +
 			"selfsubjectaccessreviews authorization.k8s.io authorization.k8s.io/v1 false SelfSubjectAccessReview [], " +
 			"selfsubjectrulesreviews authorization.k8s.io authorization.k8s.io/v1 false SelfSubjectRulesReview [], " +
 			"subjectaccessreviews authorization.k8s.io authorization.k8s.io/v1 false SubjectAccessReview []"},
