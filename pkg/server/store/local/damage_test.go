@@ -143,6 +143,19 @@ func TestDamageIsFoundOrHarmless(t *testing.T) {
 	}
 }
 
+// A store that was restored, and has not been opened yet, has nothing that only its log
+// knows: its last version says nothing about the objects, which are older.
+func TestDamageOfARestoredStoreIsFoundOrHarmless(t *testing.T) {
+	origin, acknowledged := vfs.NewMem(), newLedger()
+	s := later(t, origin, acknowledged)
+	backup := backupOf(t, s)
+	ok(t, s.Close())
+	disk := vfs.NewCrashableMem()
+	_, err := begun(t, backup).Restore(t.Context(), RestoreOptions{Dir: "store", FS: disk})
+	ok(t, err)
+	damageEach(t, disk, acknowledged)
+}
+
 // damageEach does everything to each of the files.
 func damageEach(t *testing.T, disk *vfs.MemFS, acknowledged *ledger) {
 	r := crashRand(t)

@@ -195,11 +195,17 @@ func (b *BackupReader) fill(ctx context.Context, o Options, batchBytes int) erro
 		lost := append(slices.Clone(b.Info.Lost), span{b.Info.Revision + 1, s.State().Current})
 		err = l.finish(lost)
 	}
+	if err == nil {
+		// Where a log ends too early, the mark of what was acknowledged tells it by the
+		// newest version. Here the newest is the one that the counter begins at, and all
+		// objects are older: they must not be in the log alone.
+		err = s.db.Flush()
+	}
 	if err = errors.Join(err, s.Close()); err == nil {
 		err = s.failureErr() // met while it was closed
 	}
 	if err == nil {
-		err = s.room.checkStart()
+		err = s.room.check(startRoom) // nothing is in the logs
 	}
 	return err
 }

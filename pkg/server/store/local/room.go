@@ -83,15 +83,19 @@ func (r room) checkStart() error { return r.checkWrite(0) }
 
 // checkWrite is an error if after so many bytes more the store could not be started.
 func (r room) checkWrite(size int) error {
-	usage, err := r.fs.GetDiskUsage(r.dir)
-	if err != nil {
-		return nil // an unknown amount is no reason to refuse
-	}
 	_, logs, err := r.used()
 	if err != nil {
 		return err
 	}
-	needed := startRoom + logs + 2*uint64(size) // first in the log, then in a table
+	return r.check(startRoom + logs + 2*uint64(size)) // first in the log, then in a table
+}
+
+// check is an error if fewer bytes are left than are needed.
+func (r room) check(needed uint64) error {
+	usage, err := r.fs.GetDiskUsage(r.dir)
+	if err != nil {
+		return nil // an unknown amount is no reason to refuse
+	}
 	if usage.AvailBytes >= needed {
 		return nil
 	}
