@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -97,13 +98,50 @@ type Guard struct {
 	Revision Revision
 }
 
-// Txn is a guarded commit. All guards hold and all writes are made, or nothing
-// is. A key may be written once in a Txn. The slices must not be changed while
-// Commit runs.
+// Txn is a guarded commit. All guards and limits hold and all writes are made, or
+// nothing is. A key may be written once in a Txn. The slices must not be changed
+// while Commit runs.
 type Txn struct {
 	Guards []Guard
+	Limits []Limit
 	Writes []Record
 }
+
+// Collection is what keys have in common that differ in their last part only: all
+// up to their last slash, with it ("configmaps/team-a/"), or nothing.
+type Collection Key
+
+// CollectionOf is the collection that a key belongs to.
+func CollectionOf(key Key) Collection {
+	return Collection(key[:strings.LastIndexByte(string(key), '/')+1])
+}
+
+// Usage is how much a collection holds: its live records, and how long their
+// Values are together, in bytes. History does not count.
+type Usage struct{ Records, Bytes int64 }
+
+// Plus is the sum.
+func (u Usage) Plus(v Usage) Usage { return Usage{u.Records + v.Records, u.Bytes + v.Bytes} }
+
+// Limit is a condition on what a collection holds once the writes of its Txn are
+// made. It is about growth alone: what makes neither count larger, or no larger than
+// Most, always holds, even in a collection that is beyond the limit already.
+//
+// A store judges it in the same step as the guards, so that of writers beside each
+// other no more come through than there is room for. One that keeps its data
+// elsewhere does so with a counter a collection, which every commit to the collection
+// moves along, and compares with what it read.
+type Limit struct {
+	Collection Collection
+	Most       Usage // below 0: any number
+}
+
+// Allows tells whether a collection that has used so much may have so much more.
+func (l Limit) Allows(used, added Usage) bool {
+	return allows(l.Most.Records, used.Records, added.Records) && allows(l.Most.Bytes, used.Bytes, added.Bytes)
+}
+
+func allows(most, used, added int64) bool { return most < 0 || added <= 0 || used+added <= most }
 
 // ListOptions choose what List returns.
 type ListOptions struct {
@@ -209,7 +247,8 @@ type Store interface {
 	// Commit makes the writes if every guard holds, as one step, and returns
 	// their revision. When it returns, they are durable, and only then can a
 	// reader see them. A *GuardError says which guard failed and that nothing
-	// was written; so do ErrFull and ErrStalled, which pass. ErrFailed: the
+	// was written, as does, if all guards hold, a *LimitError; so do ErrFull and
+	// ErrStalled, which pass. ErrFailed: the
 	// store could not make it durable and takes no more writes; whether this one
 	// survives is open until the restart. A context that ends before the store
 	// took the transaction up has written nothing; afterwards the outcome is
@@ -232,6 +271,11 @@ type Store interface {
 	// beyond the current revision is ErrFuture; at already compacted gives up no
 	// more states.
 	Compact(ctx context.Context, at Revision) error
+
+	// Usage returns what a collection holds. It sees every commit that was
+	// acknowledged before the call, and may see one that is about to be. ErrClosed
+	// after Close.
+	Usage(ctx context.Context, c Collection) (Usage, error)
 
 	// State returns the current and the compacted revision.
 	State() State
@@ -314,6 +358,18 @@ func (e *DamageError) Detail() string {
 
 // Is makes it ErrDamaged.
 func (e *DamageError) Is(target error) bool { return target == ErrDamaged }
+
+// LimitError is a limit that did not hold. Nothing was written.
+type LimitError struct {
+	Limit Limit
+	Used  Usage // what the collection holds
+	Added Usage // what it was to get besides
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("%s holds %d records of %d bytes, and was to get %d of %d bytes more", e.Limit.Collection,
+		e.Used.Records, e.Used.Bytes, e.Added.Records, e.Added.Bytes)
+}
 
 // GuardError is a guard that did not hold. Nothing was written.
 type GuardError struct {

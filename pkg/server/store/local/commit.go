@@ -31,6 +31,7 @@ type prepared struct {
 // the committer takes it, or its caller gives it up.
 type request struct {
 	guards []store.Guard
+	limits []store.Limit
 	writes []prepared
 	size   int
 	state  atomic.Int32
@@ -130,7 +131,7 @@ func (s *Store) prepare(txn store.Txn) (*request, error) {
 			return nil, fmt.Errorf("guard: %s: revision %d is below 0", g.Key, g.Revision)
 		}
 	}
-	r := &request{guards: txn.Guards, done: make(chan result, 1), writes: make([]prepared, 0, len(txn.Writes))}
+	r := &request{guards: txn.Guards, limits: txn.Limits, done: make(chan result, 1), writes: make([]prepared, 0, len(txn.Writes))}
 	seen := make(map[store.Key]bool, len(txn.Writes))
 	for _, rec := range txn.Writes {
 		if err := checkWrite(&rec); err != nil {
@@ -269,7 +270,11 @@ func (c *committer) take(r *request) {
 		c.replies = append(c.replies, reply{r, result{err: c.noRoom}})
 		return
 	}
-	if err := c.checkGuards(r.guards); err != nil {
+	err := c.checkGuards(r.guards)
+	if err == nil {
+		err = c.checkLimits(r)
+	}
+	if err != nil {
 		c.replies = append(c.replies, reply{r, result{err: err}})
 		return
 	}
@@ -277,7 +282,6 @@ func (c *committer) take(r *request) {
 	c.view.current = rev
 	c.bytes += r.size
 	b := c.writable()
-	var err error
 	for i := range r.writes {
 		w := &r.writes[i]
 		w.rec.Revision = rev
@@ -311,13 +315,10 @@ func (c *committer) checkGuards(guards []store.Guard) error {
 func (c *committer) apply(rec store.Record) (old *item) {
 	if rec.Deleted {
 		old, _ = c.view.tree.Delete(&item{rec: rec})
-		return old
+	} else {
+		old, _ = c.view.tree.Set(newItem(rec, c.s.opts.InlineValueSize))
 	}
-	it := &item{rec: rec}
-	if longest := c.s.opts.InlineValueSize; len(rec.Value) > longest {
-		it = &item{rec: headOf(rec).alone(longest), large: true}
-	}
-	old, _ = c.view.tree.Set(it)
+	c.s.usage.add(store.CollectionOf(rec.Key), growth(&rec, old))
 	return old
 }
 

@@ -16,6 +16,20 @@ type item struct {
 	// large means that rec.Value is to be read from Pebble. Of it there is the head
 	// at most, if that is small enough.
 	large bool
+	size  int32 // of the whole Value, in bytes; no Value is beyond maxValue
+}
+
+// newItem holds a whole record, or what may be held of it if that is too long.
+func newItem(rec store.Record, longest int) *item {
+	if len(rec.Value) > longest {
+		return headOf(rec).item(longest)
+	}
+	return &item{rec: rec, size: int32(len(rec.Value))}
+}
+
+// item holds no more of the value than its head, if that is not too long.
+func (h head) item(longest int) *item {
+	return &item{rec: h.alone(longest), large: true, size: int32(h.size)}
 }
 
 // lacks tells that more must be read of it than is here.

@@ -119,8 +119,8 @@ func nextKey(it *pebble.Iterator, key store.Key) bool {
 // it, if that is small enough to be held.
 func (s *Store) loadItem(h head) (*item, error) {
 	if h.size > s.opts.InlineValueSize {
-		return &item{rec: h.alone(s.opts.InlineValueSize), large: true}, nil
+		return h.item(s.opts.InlineValueSize), nil
 	}
 	rec, err := complete(s.db, h)
-	return &item{rec: rec}, err
+	return newItem(rec, s.opts.InlineValueSize), err
 }

@@ -201,7 +201,7 @@ func (h *head) with(value, rest []byte) (store.Record, error) {
 
 // headOf is the head of a whole record.
 func headOf(rec store.Record) head {
-	h := head{Record: rec, here: rec.Value}
+	h := head{Record: rec, size: len(rec.Value), here: rec.Value}
 	h.Value = nil
 	return h
 }

@@ -133,6 +133,7 @@ type Store struct {
 	lost spans // never changes once the store is open
 
 	ruins ruins
+	usage usage
 
 	// queue takes transactions to the committer and maint what compaction has to
 	// write. Commit and Compact send, the committer receives, nobody closes them.
@@ -223,6 +224,7 @@ func (s *Store) open() error {
 		return damaged(err)
 	}
 	s.view.Store(v)
+	s.usage.count(v.tree)
 	s.hub.delivered.Store(int64(v.current))
 	return s.fs.arm()
 }

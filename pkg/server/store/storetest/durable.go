@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"strconv"
+	"strings"
 
 	"example.com/cmctl/pkg/server/store"
 )
@@ -21,6 +22,16 @@ var durableClaims = []durableClaim{
 	{"the first revision of a new store is 1", func(r *restarter) {
 		r.restart()
 		equal(r.harness, "first", r.put("a", "1"), 1)
+	}},
+	{"what a collection holds is known after a restart", func(r *restarter) {
+		const long = 100_000
+		r.puts("team/a", "1", "team/b", "12", "other/a", "1", "team/c", strings.Repeat("v", long))
+		r.put("team/a", "123")
+		r.remove("team/b")
+		r.restart()
+		r.uses(2, 3+long)
+		limit := most(2, -1)
+		r.exceeds(within(limit, record("team/d", "1")), limit, store.Usage{Records: 2, Bytes: 3 + long}, store.Usage{Records: 1, Bytes: 1})
 	}},
 	{"history and old states are there after a restart", func(r *restarter) {
 		one := r.put("a", "1")

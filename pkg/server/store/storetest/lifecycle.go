@@ -36,6 +36,8 @@ var lifecycleClaims = []claim{
 		h.is(err, store.ErrClosed)
 		_, err = h.Watch(h.ctx, "", 0)
 		h.is(err, store.ErrClosed)
+		_, err = h.Usage(h.ctx, "a/")
+		h.is(err, store.ErrClosed)
 		h.is(h.Compact(h.ctx, rev), store.ErrClosed)
 		h.is(h.Healthy(), store.ErrClosed)
 		h.is(h.Close(), store.ErrClosed)

@@ -30,6 +30,7 @@ func Run(t *testing.T, open func(testing.TB) store.Store) {
 		claims []claim
 	}{
 		{"Commit", commitClaims},
+		{"Limits", limitClaims},
 		{"Read", readClaims},
 		{"History", historyClaims},
 		{"Watch", watchClaims},
