@@ -86,6 +86,9 @@ func (s *Server) createManaged(r *request, o writeOptions, next types.Object) (a
 			if _, err := s.current(r.context(), r.resource, r.namespace, next.GetName()); !apierrors.IsNotFound(err) {
 				return answer{}, s.exists(r, next, err)
 			}
+			if err := s.rehearse(r.context(), recordOf(key, next, e, o.meta), -1); err != nil {
+				return answer{}, err
+			}
 			return objectAnswer(http.StatusCreated, e, sent), nil // nothing gave it another
 		}
 		rev, err := s.commit(r.context(), 0, recordOf(key, next, e, o.meta), place)

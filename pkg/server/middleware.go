@@ -35,6 +35,7 @@ type requestInfo struct {
 	// impersonator is who sends the request, where that acts as somebody else, who
 	// is the user then; else nil.
 	impersonator user.Info
+	held         held
 }
 
 type infoKey struct{}
@@ -166,28 +167,6 @@ func (s *Server) goOn(next http.Handler) http.Handler {
 // misbehave injects the faults that are asked for. It comes before limit: a request
 // that is made to wait takes the place of no other.
 func (s *Server) misbehave(next http.Handler) http.Handler { return s.faults.Handler(next, s.refuse) }
-
-// limit refuses what comes while as many requests of its kind run as may. Probes
-// are let through: a server with much to do is not to be taken for a dead one.
-func (s *Server) limit(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		slots, kind := s.writes, "writes"
-		switch {
-		case isProbe(r.URL.Path):
-			next.ServeHTTP(w, r)
-			return
-		case r.Method == http.MethodGet || r.Method == http.MethodHead:
-			slots, kind = s.reads, "reads"
-		}
-		select {
-		case slots <- struct{}{}:
-			defer func() { <-slots }()
-			next.ServeHTTP(w, r)
-		default:
-			s.refuse(w, r, types.TooManyRequests("the server has too many "+kind+" at once, please try again later", 1))
-		}
-	})
-}
 
 // answerGrace is how much longer than the request itself its answer may take to
 // be written, so that a timeout can still be told.

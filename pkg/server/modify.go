@@ -111,7 +111,7 @@ func (s *Server) swap(ctx context.Context, res *types.Resource, rec store.Record
 	}
 	unchanged := objectAnswer(0, e, rec.Revision.String())
 	if o.dryRun {
-		return unchanged, nil
+		return unchanged, s.rehearse(ctx, recordOf(rec.Key, next, e, o.meta), len(rec.Value))
 	}
 	also := store.Txn{Guards: o.guards}
 	if finished(old, next) {

@@ -103,7 +103,8 @@ func decoded(res *types.Resource, rec store.Record) (types.Object, error) {
 }
 
 // commit writes one record if its key still has the revision that was seen; 0:
-// if it is absent. also are guards and writes that must go with it. The
+// if it is absent, and if it keeps to the quotas of its namespace. also are guards
+// and writes that must go with it. The
 // *store.GuardError of a key that moved is passed on for the verb to judge.
 func (s *Server) commit(ctx context.Context, seen store.Revision, rec store.Record, also ...store.Txn) (store.Revision, error) {
 	if err := s.store.Healthy(); errors.Is(err, store.ErrFailed) {
@@ -124,9 +125,13 @@ func (s *Server) commit(ctx context.Context, seen store.Revision, rec store.Reco
 		txn.Guards = append(txn.Guards, more.Guards...)
 		txn.Writes = append(txn.Writes, more.Writes...)
 	}
+	quotas := s.quotasOn(rec)
+	for _, q := range quotas {
+		txn.Limits = append(txn.Limits, limitOf(rec.Key, q))
+	}
 	rev, err := s.store.Commit(ctx, txn)
 	if err != nil {
-		return 0, fmt.Errorf("commit %s: %w", rec.Key, err)
+		return 0, fmt.Errorf("commit %s: %w", rec.Key, overQuota(err, rec.Key, quotas))
 	}
 	return rev, nil
 }

@@ -1,16 +1,12 @@
 package server
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -165,10 +161,6 @@ func checkUnknown(name string) error {
 	return nil
 }
 
-// drainLimit is how much of a body that is too large is read and thrown away,
-// so that the client gets its answer and not a broken connection.
-const drainLimit = 16 << 20
-
 // body reads the request's body and the media type that it says it has. A
 // missing type is JSON.
 func (s *Server) body(r *request) (body []byte, mediaType string, err error) {
@@ -211,33 +203,6 @@ func checkCharset(charset string) error {
 func isPlain(h http.Header) bool {
 	encoding := h.Get("Content-Encoding")
 	return encoding == "" || encoding == "identity"
-}
-
-// trustedLength is how much room a body gets for saying that it is so long.
-const trustedLength = 64 << 10
-
-func (s *Server) readAll(r *request) ([]byte, error) {
-	limited := http.MaxBytesReader(r.writer, r.http.Body, s.options.MaxBodyBytes)
-	var buf bytes.Buffer
-	if n := r.http.ContentLength; n > 0 {
-		buf.Grow(int(min(n, trustedLength)) + bytes.MinRead)
-	}
-	_, err := buf.ReadFrom(limited)
-	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &large):
-		// Whether the rest arrives makes no difference to the answer.
-		_, _ = io.CopyN(io.Discard, r.http.Body, drainLimit)
-		return nil, types.RequestTooLarge(large.Limit)
-	case errors.Is(err, os.ErrDeadlineExceeded), err != nil && r.context().Err() != nil:
-		return nil, context.DeadlineExceeded
-	case err != nil:
-		return nil, types.BadRequest(fmt.Sprintf("the request's body could not be read to its end: %v", err))
-	}
-	// The deadline for the body must not strike while the write is made.
-	// Recorders have no deadlines, and need none.
-	_ = http.NewResponseController(r.writer).SetReadDeadline(time.Time{})
-	return buf.Bytes(), nil
 }
 
 // object reads the body as one of the request's resource, and warns about or

@@ -23,6 +23,7 @@ import (
 	"example.com/cmctl/pkg/server/authz"
 	"example.com/cmctl/pkg/server/fieldmanager"
 	"example.com/cmctl/pkg/server/inject"
+	"example.com/cmctl/pkg/server/quota"
 	"example.com/cmctl/pkg/server/render"
 	"example.com/cmctl/pkg/server/store"
 	"example.com/cmctl/pkg/types"
@@ -48,6 +49,8 @@ const (
 	DefaultMaxInFlight         = 1024
 	DefaultMaxMutatingInFlight = 1024
 	DefaultMaxWatches          = 10_000
+	DefaultMaxReceiving        = 1024
+	DefaultMaxReceivedBytes    = 64 << 20
 	DefaultRequestTimeout      = time.Minute
 )
 
@@ -75,9 +78,20 @@ type Options struct {
 	// room from the other.
 	MaxInFlight         int
 	MaxMutatingInFlight int
-	// MaxWatches limits how many watches run at once, beside those requests;
-	// those beyond get 429.
-	MaxWatches int
+	// MaxInFlightPerUser limits how many of either one user may have; 0: half. Who is
+	// not known counts by address, and programs of this machine are not told apart
+	// where nobody is asked who they are.
+	MaxInFlightPerUser int
+	// MaxWatches limits how many watches run at once, beside those requests, and
+	// MaxWatchesPerUser how many of one user, 0: half; those beyond get 429.
+	MaxWatches        int
+	MaxWatchesPerUser int
+	// MaxReceiving limits how many bodies may be on their way in at once, and
+	// MaxReceivedBytes how much memory all bodies have until their requests are over,
+	// beyond 16 KiB each; one user may have half of either. Where there is no room for
+	// one more, the body that comes slowest is given up, with 429.
+	MaxReceiving     int
+	MaxReceivedBytes int64
 	// RequestTimeout limits how long one request may take that is no watch.
 	RequestTimeout time.Duration
 	// StrictNamespaces refuses to create objects in a namespace that was not
@@ -88,6 +102,9 @@ type Options struct {
 	Authenticator authn.Authenticator
 	// Authorizer decides what they may do; nil: everything.
 	Authorizer authz.Authorizer
+	// Quotas are the bounds of what a namespace holds, each of which must hold; nil:
+	// there are none.
+	Quotas func(namespace string) []quota.Quota
 	// Concerns are told by probes that are asked for ?verbose.
 	Concerns []Concern
 	// Inject makes the server misbehave on purpose, for the tests of clients; the
@@ -105,9 +122,10 @@ type Server struct {
 	clock   func() time.Time
 	options Options
 	handler http.Handler
-	reads   chan struct{} // one token a running request that reads; full: 429
-	writes  chan struct{} // the same for those that write
-	queue   queue         // of writes that name no version
+	reads   places
+	writes  places
+	intakes intakes
+	queue   queue // of writes that name no version
 	fields  map[*types.Resource]*fieldmanager.Manager
 	watches watches
 	render  *render.Renderer
@@ -141,6 +159,12 @@ func New(o Options) *Server {
 	if o.MaxWatches == 0 {
 		o.MaxWatches = DefaultMaxWatches
 	}
+	if o.MaxReceiving == 0 {
+		o.MaxReceiving = DefaultMaxReceiving
+	}
+	if o.MaxReceivedBytes == 0 {
+		o.MaxReceivedBytes = DefaultMaxReceivedBytes
+	}
 	if o.Version == (version.Info{}) {
 		o.Version = Version("devel")
 	}
@@ -152,15 +176,16 @@ func New(o Options) *Server {
 		log:     o.Logger,
 		clock:   o.Clock,
 		options: o,
-		reads:   make(chan struct{}, o.MaxInFlight),
-		writes:  make(chan struct{}, o.MaxMutatingInFlight),
+		reads:   newPlaces("reads", o.MaxInFlight, o.MaxInFlightPerUser),
+		writes:  newPlaces("writes", o.MaxMutatingInFlight, o.MaxInFlightPerUser),
+		intakes: newIntakes(o),
 		queue:   queue{limit: max(1, o.MaxMutatingInFlight/2)},
 		fields:  fieldManagers(),
-		watches: watches{limit: o.MaxWatches},
+		watches: watches{places: newPlaces("watches", o.MaxWatches, o.MaxWatchesPerUser)},
 		render:  render.New(renderCacheBytes, o.Clock),
 		faults:  inject.New(o.Inject),
 	}
-	s.handler = s.recoverPanics(s.identify(s.goOn(s.bound(s.misbehave(s.checkPath(s.routes()))))))
+	s.handler = s.recoverPanics(s.identify(s.goOn(s.bound(s.checkHead(s.misbehave(s.checkPath(s.routes())))))))
 	return s
 }
 

@@ -62,6 +62,7 @@ func (s *Server) follow(r *request, o *internalversion.ListOptions) (answer, err
 	w := &watching{
 		server:    s,
 		request:   r,
+		sender:    senderOf(r.http),
 		selection: sel,
 		stream:    stream,
 		bookmarks: o.AllowWatchBookmarks,
@@ -101,6 +102,7 @@ func watchTime(seconds *int64) time.Duration {
 type watching struct {
 	server  *Server
 	request *request
+	sender  sender
 	selection
 	stream    *render.Stream
 	bookmarks bool

@@ -10,21 +10,21 @@ import (
 // watches are those that run: counted apart from other requests, since each
 // lasts for long and does little.
 type watches struct {
-	limit int
-	mu    sync.Mutex                       // guards what follows
-	open  map[*watching]context.CancelFunc // nil until it has started
-	ended bool
+	places places
+	mu     sync.Mutex                       // guards what follows
+	open   map[*watching]context.CancelFunc // nil until it has started
+	ended  bool
 }
 
 // admit takes w in, or refuses it.
 func (ws *watches) admit(w *watching) error {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	switch {
-	case ws.ended:
+	if ws.ended {
 		return types.Unavailable("the server is shutting down", 1)
-	case len(ws.open) >= ws.limit:
-		return types.TooManyRequests("the server has too many watches at once, please try again later", 1)
+	}
+	if err := ws.places.enter(w.sender); err != nil {
+		return err
 	}
 	if ws.open == nil {
 		ws.open = map[*watching]context.CancelFunc{}
@@ -48,7 +48,10 @@ func (ws *watches) start(ctx context.Context, w *watching) (context.Context, con
 func (ws *watches) remove(w *watching) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	delete(ws.open, w)
+	if _, open := ws.open[w]; open {
+		delete(ws.open, w)
+		ws.places.leave(w.sender)
+	}
 }
 
 // end ends all, and admits none any more.

@@ -321,6 +321,18 @@ func retryIn(seconds int) *metav1.StatusDetails {
 	return &metav1.StatusDetails{RetryAfterSeconds: int32(seconds)}
 }
 
+// URITooLong refuses a URL, as it was sent, of more than limit bytes.
+func URITooLong(limit int) *StatusError {
+	return failure(http.StatusRequestURITooLong, "RequestURITooLong",
+		fmt.Sprintf("the URL is too long: limit is %d bytes", limit), nil)
+}
+
+// TooManyHeaders refuses a request with more than limit header fields.
+func TooManyHeaders(limit int) *StatusError {
+	return failure(http.StatusRequestHeaderFieldsTooLarge, "RequestHeaderFieldsTooLarge",
+		fmt.Sprintf("the request has too many header fields: limit is %d", limit), nil)
+}
+
 // TooManyRequests asks to come back later. Nothing was done.
 func TooManyRequests(message string, retryAfterSeconds int) *StatusError {
 	return failure(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, message, retryIn(retryAfterSeconds))
