@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"example.com/cmctl/pkg/types"
@@ -34,9 +35,9 @@ type intake struct {
 	who   sender
 	conn  *http.ResponseController
 	began time.Time
+	came  atomic.Int64 // bytes
 
 	// guarded by intakes.mu
-	came    int   // bytes
 	memory  int64 // beyond freeBytes
 	dropped bool  // it is given up: others need what it has
 }
@@ -82,11 +83,10 @@ func (in *intakes) begin(i *intake) error {
 
 const bodies = "request bodies that are being sent"
 
-// reserve takes memory for a body of which so much has come.
-func (in *intakes) reserve(i *intake, came int, more int64) error {
+// reserve takes so much more memory for a body.
+func (in *intakes) reserve(i *intake, more int64) error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	i.came = came
 	if i.dropped {
 		return errDropped
 	}
@@ -121,7 +121,7 @@ func (in *intakes) dropSlowestLocked(other *intake, forMemory bool) bool {
 		if i == other || age < spared || forMemory && i.memory == 0 {
 			continue
 		}
-		if pace := float64(i.came) / age.Seconds(); slowest == nil || pace < slowestPace {
+		if pace := float64(i.came.Load()) / age.Seconds(); slowest == nil || pace < slowestPace {
 			slowest, slowestPace = i, pace
 		}
 	}
@@ -203,25 +203,30 @@ func (s *Server) receive(r *request, i *intake) ([]byte, error) {
 	}
 	text := make([]byte, 0, min(length+1, freeBytes)) // one for the end to be seen
 	i.allow(r.context(), 0)
-	for {
+	for allowed := 0; ; {
 		n, err := source.Read(text[len(text):cap(text)])
 		text = text[:len(text)+n]
+		i.came.Store(int64(len(text)))
 		switch {
 		case errors.Is(err, io.EOF):
 			return text, nil
 		case err != nil:
 			return nil, err
-		case len(text) < cap(text):
+		}
+		if len(text) >= allowed+slowestPace {
+			allowed = len(text)
+			i.allow(r.context(), allowed)
+		}
+		if len(text) < cap(text) {
 			continue
 		}
 		size := min(2*int64(cap(text)), length+1)
 		if size <= int64(cap(text)) {
 			return nil, errors.New("it is longer than it said")
 		}
-		if err := s.intakes.reserve(i, len(text), size-int64(max(cap(text), freeBytes))); err != nil {
+		if err := s.intakes.reserve(i, size-int64(max(cap(text), freeBytes))); err != nil {
 			return nil, err
 		}
-		i.allow(r.context(), len(text))
 		text = append(make([]byte, 0, size), text...)
 	}
 }
@@ -234,6 +239,12 @@ func (i *intake) allow(ctx context.Context, came int) {
 	}
 	// Recorders have no deadlines, and need none.
 	_ = i.conn.SetReadDeadline(until)
+}
+
+// isOver tells that the time of a context is over, before the context itself may know.
+func isOver(ctx context.Context) bool {
+	end, ok := ctx.Deadline()
+	return ok && !time.Now().Before(end)
 }
 
 // unread is the refusal of a body that did not come, or not as it must.
@@ -249,7 +260,7 @@ func (s *Server) unread(r *request, err error) error {
 		return types.RequestTooLarge(large.Limit)
 	case errors.Is(err, errDropped):
 		return types.TooManyRequests("the request's body came slowly while the server had too many of them; nothing was stored", retryAfter)
-	case r.context().Err() != nil:
+	case r.context().Err() != nil, isOver(r.context()):
 		return context.DeadlineExceeded
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return types.Timeout(fmt.Sprintf("the request's body came too slowly, less than %d KiB in %v and as much in each second after it; nothing was stored",
