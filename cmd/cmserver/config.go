@@ -25,6 +25,7 @@ import (
 // config are all settings. The names are those of the flags, and of the keys in
 // the configuration file.
 type config struct {
+	limitsConfig `mapstructure:",squash"`
 	listenConfig `mapstructure:",squash"`
 
 	DataDir          string        `mapstructure:"data-dir"`
@@ -41,8 +42,6 @@ type config struct {
 	ShutdownTimeout  time.Duration `mapstructure:"shutdown-timeout"`
 	LogFormat        string        `mapstructure:"log-format"`
 	Verbose          bool          `mapstructure:"verbose"`
-	MaxReads         int           `mapstructure:"max-requests-inflight"`
-	MaxWrites        int           `mapstructure:"max-mutating-requests-inflight"`
 	Inject           string        `mapstructure:"inject"`
 	InjectAnywhere   bool          `mapstructure:"inject-anywhere"`
 
@@ -70,9 +69,7 @@ func addFlags(f *pflag.FlagSet) {
 	f.Duration("deleted-retention", 24*time.Hour, "how long the last versions of a deleted object are kept, to bring it back; up to 8784h, 0 keeps none")
 	f.Int("deleted-limit", 10_000, "`N` deleted objects of which versions are kept at most, 1 to 1,000,000")
 	f.Duration("request-timeout", server.DefaultRequestTimeout, "how long one request may take")
-	f.Int("max-requests-inflight", server.DefaultMaxInFlight, "`N` requests that read may run at once; those beyond get 429")
-	f.Int("max-mutating-requests-inflight", server.DefaultMaxMutatingInFlight,
-		"`N` requests that write may run at once, half of them to one object; those beyond get 429")
+	addLimitsFlags(f)
 	f.Duration("shutdown-timeout", 30*time.Second, "how long requests under way may take when the server stops")
 	addAuthzFlags(f)
 	f.String("inject", "", "misbehave on purpose, for the tests of clients: `FAULTS` such as conflict=10%,latency=50ms,lost=1%,seed=42")
@@ -250,8 +247,7 @@ func (c config) validate() error {
 			string(server.PutNever), string(server.PutHelm), string(server.PutAlways)),
 		positive("request-timeout", c.RequestTimeout > 0),
 		positive("shutdown-timeout", c.ShutdownTimeout > 0),
-		positive("max-requests-inflight", c.MaxReads > 0),
-		positive("max-mutating-requests-inflight", c.MaxWrites > 0),
+		c.validateLimits(),
 		between("history-limit", c.HistoryLimit, 1, maxHistoryLimit),
 		between("history-window", c.HistoryWindow, minHistoryWindow, maxHistoryWindow),
 		between("deleted-retention", c.DeletedRetention, 0, maxDeletedRetention),

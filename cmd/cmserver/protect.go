@@ -10,17 +10,19 @@ import (
 	"example.com/cmctl/pkg/server"
 	"example.com/cmctl/pkg/server/authn"
 	"example.com/cmctl/pkg/server/authz"
+	"example.com/cmctl/pkg/server/quota"
 	"example.com/cmctl/pkg/server/reload"
 )
 
 // protection keeps the server's data from those whom it is not for: how connections
-// are encrypted, who sends a request and what they may do, and what keeps all of that
-// up to date. Its zero value protects nothing.
+// are encrypted, who sends a request, what they may do and how much they may store, and
+// what keeps all of that up to date. Its zero value protects nothing.
 type protection struct {
-	tls           *serving.TLS          // nil: not encrypted
-	authenticator authn.Authenticator   // nil: nobody is asked
-	authorizer    authz.Authorizer      // nil: everybody may do everything
-	clientCAs     func() *x509.CertPool // whose certificates a client may present; nil: none
+	tls           *serving.TLS                         // nil: not encrypted
+	authenticator authn.Authenticator                  // nil: nobody is asked
+	authorizer    authz.Authorizer                     // nil: everybody may do everything
+	clientCAs     func() *x509.CertPool                // whose certificates a client may present; nil: none
+	quotas        func(namespace string) []quota.Quota // what namespaces may hold; nil: anything
 	concerns      []server.Concern
 	upkeep        []func(context.Context) // each runs until its context ends
 }
@@ -34,12 +36,15 @@ func (c config) protect(log *slog.Logger) (*protection, error) {
 	if err := p.addRules(c.authzConfig, log); err != nil {
 		return nil, err
 	}
+	if err := p.addQuotas(c.limitsConfig, log); err != nil {
+		return nil, err
+	}
 	return p, p.addTLS(c.listenConfig, log)
 }
 
 // applyTo makes a server obey.
 func (p *protection) applyTo(o *server.Options) {
-	o.Authenticator, o.Authorizer = p.authenticator, p.authorizer
+	o.Authenticator, o.Authorizer, o.Quotas = p.authenticator, p.authorizer, p.quotas
 	o.Concerns = append(o.Concerns, p.concerns...)
 }
 

@@ -172,16 +172,15 @@ func (c config) deletedRetention() time.Duration {
 // serveOn serves until ctx ends, then lets what is under way finish.
 func (c config) serveOn(ctx context.Context, listeners []serving.Listener, protected *protection, st store.Store, log *slog.Logger) error {
 	options := server.Options{
-		Store:               st,
-		Logger:              log,
-		UnconditionalPut:    server.UnconditionalPut(c.UnconditionalPut),
-		StrictNamespaces:    c.StrictNamespaces,
-		MaxInFlight:         c.MaxReads,
-		MaxMutatingInFlight: c.MaxWrites,
-		RequestTimeout:      c.RequestTimeout,
-		Inject:              c.faults,
-		Version:             server.Version(release()),
+		Store:            st,
+		Logger:           log,
+		UnconditionalPut: server.UnconditionalPut(c.UnconditionalPut),
+		StrictNamespaces: c.StrictNamespaces,
+		RequestTimeout:   c.RequestTimeout,
+		Inject:           c.faults,
+		Version:          server.Version(release()),
 	}
+	c.limit(&options)
 	protected.applyTo(&options)
 	api := server.New(options)
 	if !c.faults.Empty() {
@@ -192,6 +191,7 @@ func (c config) serveOn(ctx context.Context, listeners []serving.Listener, prote
 		return err
 	}
 	defer api.Stop()
-	front := serving.Server{Handler: api.Handler(), TLS: protected.tls, Log: log, Stopping: api.EndWatches, DrainTime: c.ShutdownTimeout}
+	front := serving.Server{Handler: api.Handler(), TLS: protected.tls, Log: log, ConnState: c.connections(log).State,
+		Stopping: api.EndWatches, DrainTime: c.ShutdownTimeout}
 	return front.Run(ctx, listeners)
 }

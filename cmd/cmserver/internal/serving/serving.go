@@ -39,6 +39,8 @@ type Server struct {
 	Handler http.Handler
 	TLS     *TLS // of TCP; nil: none
 	Log     *slog.Logger
+	// ConnState is told of every connection, as http.Server's; nil: nobody is.
+	ConnState func(net.Conn, http.ConnState)
 	// Stopping is called when the server begins to stop.
 	Stopping func()
 	// DrainTime is how long requests under way may take then.
@@ -87,6 +89,7 @@ func (s Server) http() *http.Server {
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
 		ConnContext:       withPeer,
+		ConnState:         s.ConnState,
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: maxStreams,
 			SendPingTimeout:      quietTime,
