@@ -45,7 +45,7 @@ func addLimitsFlags(f *pflag.FlagSet) {
 	f.Int("max-inflight-per-user", 0, "`N` of the reads, and as many of the writes, may be one user's (default: half)")
 	f.Int("max-watches", server.DefaultMaxWatches, "`N` watches may be open; those beyond get 429")
 	f.Int("max-watches-per-user", 0, "`N` of them may be one user's (default: half)")
-	f.String("max-body-memory", "64Mi", "`SIZE` of memory for the bodies of requests, beyond 16 KiB of each; one user has half")
+	f.String("max-body-memory", "64Mi", "`SIZE` of memory for the bodies of requests, beyond 4 KiB of each; one user has half")
 	f.Int("max-connections", defaultMaxConnections, "`N` connections may be open; those beyond are closed at once")
 	f.Int("max-connections-per-address", 0, "`N` of them may come from one address (default: half)")
 	f.Int64("namespace-max-objects", 0, "`N` ConfigMaps that a namespace may hold for which no ResourceQuota says it (default: any number)")

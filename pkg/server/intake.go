@@ -17,7 +17,7 @@ import (
 const (
 	// freeBytes is what a body gets of memory without asking. So small ones, which
 	// most are, come through whatever becomes of the rest.
-	freeBytes = 16 << 10
+	freeBytes = 4 << 10
 	// A body has bodyGrace, and the time that what has come of it takes at slowestPace.
 	bodyGrace   = 10 * time.Second
 	slowestPace = 16 << 10 // bytes a second

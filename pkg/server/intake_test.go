@@ -179,11 +179,11 @@ func TestTheSlowestBodyMakesRoom(t *testing.T) {
 
 // Memory is given as bytes come, and taken from the slowest. Small bodies ask for none.
 func TestTheMemoryOfBodies(t *testing.T) {
-	open(t, Options{MaxReceivedBytes: 128 << 10}, func(h *hall) {
+	open(t, Options{MaxReceivedBytes: 160 << 10}, func(h *hall) {
 		announced := h.stall("x", 10) // and says that there is more
 		first, second := h.stall("a", 60<<10), h.stall("b", 50<<10)
-		h.is(h.send("c", 1, 100<<10, 0), "a large one, at once", 429, "bytes of request bodies")
-		h.is(h.send("c", 1, 10<<10, 0), "a small one", 201, "")
+		h.is(h.send("c", 1, 70<<10, 0), "a large one, at once", 429, "bytes of request bodies at once")
+		h.is(h.send("c", 1, 3<<10, 0), "a small one", 201, "")
 		h.later(2 * time.Second)
 		h.is(h.send("c", 1, 70<<10, 0), "a large one, later", 201, "")
 		h.is(second, "the slowest that has memory", 429, "nothing was stored")

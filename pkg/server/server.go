@@ -49,7 +49,7 @@ const (
 	DefaultMaxInFlight         = 1024
 	DefaultMaxMutatingInFlight = 1024
 	DefaultMaxWatches          = 10_000
-	DefaultMaxReceiving        = 1024
+	DefaultMaxReceiving        = 16_384
 	DefaultMaxReceivedBytes    = 64 << 20
 	DefaultRequestTimeout      = time.Minute
 )
@@ -88,7 +88,7 @@ type Options struct {
 	MaxWatchesPerUser int
 	// MaxReceiving limits how many bodies may be on their way in at once, and
 	// MaxReceivedBytes how much memory all bodies have until their requests are over,
-	// beyond 16 KiB each; one user may have half of either. Where there is no room for
+	// beyond 4 KiB each; one user may have half of either. Where there is no room for
 	// one more, the body that comes slowest is given up, with 429.
 	MaxReceiving     int
 	MaxReceivedBytes int64
