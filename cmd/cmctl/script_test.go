@@ -16,6 +16,7 @@ import (
 
 	"example.com/cmctl/pkg/server"
 	"example.com/cmctl/pkg/server/inject"
+	"example.com/cmctl/pkg/server/quota"
 	"example.com/cmctl/pkg/server/store/local"
 	"github.com/rogpeppe/go-internal/testscript"
 	"k8s.io/apimachinery/pkg/util/rand"
@@ -91,6 +92,7 @@ func TestScripts(t *testing.T) {
 			"exitcode":  exitcode,
 			"awaits":    awaits,
 			"injecting": injecting,
+			"bounding":  bounding,
 		},
 	})
 }
@@ -113,16 +115,18 @@ func own(env *testscript.Env) (*api, error) {
 }
 
 // serve starts a server with an empty store in this process.
-func serve() (url string, stop func(), err error) { return serveInjecting(inject.Spec{}) }
+func serve() (url string, stop func(), err error) { return serveWith(func(*server.Options) {}) }
 
-// serveInjecting starts one that misbehaves.
-func serveInjecting(faults inject.Spec) (url string, stop func(), err error) {
+// serveWith starts one whose options are changed.
+func serveWith(change func(*server.Options)) (url string, stop func(), err error) {
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	st, err := local.Open(local.Options{InMemory: true, InitialVersion: 1, Logger: quiet})
 	if err != nil {
 		return "", nil, err
 	}
-	h := httptest.NewServer(server.New(server.Options{Store: st, Logger: quiet, Inject: faults, Version: apiversion.Info{GitVersion: "v1.37.0+test"}}).Handler())
+	o := server.Options{Store: st, Logger: quiet, Version: apiversion.Info{GitVersion: "v1.37.0+test"}}
+	change(&o)
+	h := httptest.NewServer(server.New(o).Handler())
 	return h.URL, func() {
 		h.CloseClientConnections() // a watch of a script that failed would be waited for
 		h.Close()
@@ -201,10 +205,27 @@ func injecting(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	faults, err := inject.Parse(args[0])
 	ts.Check(err)
-	url, stop, err := serveInjecting(faults)
+	goOnWith(ts, func(o *server.Options) { o.Inject = faults })
+}
+
+// goOnWith goes on with a new server, empty, whose options are changed.
+func goOnWith(ts *testscript.TestScript, change func(*server.Options)) {
+	url, stop, err := serveWith(change)
 	ts.Check(err)
 	ts.Defer(stop)
 	ts.Setenv("CMCTL_SERVER", url)
+}
+
+// bounding N goes on with a new server, empty, whose namespaces hold N objects at most.
+func bounding(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: bounding N")
+	}
+	n, err := strconv.ParseInt(args[0], 10, 64)
+	ts.Check(err)
+	rules, err := quota.Load("", quota.Defaults{Objects: n, Bytes: quota.None})
+	ts.Check(err)
+	goOnWith(ts, func(o *server.Options) { o.Quotas = rules.For })
 }
 
 // awaits FILE TEXT waits until a file that a command in the background writes has

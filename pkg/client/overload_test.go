@@ -2,10 +2,13 @@ package client_test
 
 import (
 	"context"
+	"net/http"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+
+	"k8s.io/apiserver/pkg/authentication/user"
 
 	"example.com/cmctl/pkg/retry"
 	"example.com/cmctl/pkg/server"
@@ -30,14 +33,33 @@ func (h *holding) Commit(ctx context.Context, txn store.Txn) (store.Revision, er
 // More writers than the server has room for: those that it turns away wait as long
 // as it asks, and all of them get to write.
 func TestOverloadIsRiddenThrough(t *testing.T) {
-	const writers, room = 8, 2
+	const room = 2
+	for name, o := range map[string]server.Options{
+		"of the server":   {MaxMutatingInFlight: room},
+		"of the one user": {MaxInFlightPerUser: room, Authenticator: jane{}},
+	} {
+		t.Run(name, func(t *testing.T) { ridesThrough(t, o) })
+	}
+}
+
+// jane is who sends every request.
+type jane struct{}
+
+func (jane) Authenticate(*http.Request) (user.Info, error) {
+	return &user.DefaultInfo{Name: "jane"}, nil
+}
+
+// ridesThrough demands it of a server that does not have room for all writers.
+func ridesThrough(t *testing.T, limited server.Options) {
+	const writers = 8
 	st, err := local.Open(local.Options{InMemory: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = st.Close() })
 	slow := &holding{Store: st, let: make(chan struct{})}
-	m := mapsOf(t, server.New(server.Options{Store: slow, MaxMutatingInFlight: room}).Handler())
+	limited.Store = slow
+	m := mapsOf(t, server.New(limited).Handler())
 	mustCreate(t, m, flags("count", "0"))
 
 	turnedAway := make(chan struct{}, 100*writers)

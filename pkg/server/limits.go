@@ -27,10 +27,14 @@ func (s sender) String() string {
 	return "address " + s.addr.String()
 }
 
-// senderOf finds out who sends a request, which must have been authenticated. What
-// proxies say of an address is not believed.
+// senderOf finds out who sends a request, which must have been authenticated. Who acts
+// as somebody else counts for themselves. What proxies say of an address is not believed.
 func senderOf(r *http.Request) sender {
-	who := infoOf(r).attributes.User
+	info := infoOf(r)
+	who := info.attributes.User
+	if info.impersonator != nil {
+		who = info.impersonator
+	}
 	if who != nil && who.GetName() != user.Anonymous {
 		return sender{user: who.GetName()}
 	}

@@ -46,6 +46,10 @@ func TestWhomARequestCountsFor(t *testing.T) {
 		if said := got.String(); said != c.want && (c.want != "nobody" || got != (sender{})) {
 			t.Errorf("%v at %s: got %s, want %s", c.who, c.remote, said, c.want)
 		}
+		info.impersonator = &user.DefaultInfo{Name: "joe"}
+		if got := senderOf(r); got != (sender{user: "joe"}) {
+			t.Errorf("joe as %v: got %s", c.who, got)
+		}
 	}
 }
 
