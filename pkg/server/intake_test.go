@@ -205,13 +205,24 @@ func TestTheBodiesOfOneUser(t *testing.T) {
 	})
 }
 
-// Bodies that are on their way have no place among the writes, and those of reads
-// keep none.
+// Bodies that are on their way have no place among the writes, and reads that have one,
+// which nobody reads, are over when they are answered.
 func TestSlowBodiesTakeNoPlaceFromOthers(t *testing.T) {
-	open(t, Options{MaxMutatingInFlight: 2}, func(h *hall) {
+	open(t, Options{MaxMutatingInFlight: 2, MaxInFlight: 1}, func(h *hall) {
 		for range 20 {
 			h.stall("jane", 1000)
 		}
 		h.is(h.send("jane", 1, 1000, 0), "one that is there", 201, "")
+		for range 3 {
+			near, far := net.Pipe()
+			h.conns <- far
+			go io.Copy(io.Discard, near)
+			fmt.Fprint(near, "GET /openapi/v2 HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
+			h.t.Cleanup(func() { near.Close() })
+		}
+		h.later(time.Second)
+		if taken := h.server.reads.taken; taken != 0 {
+			t.Errorf("%d reads are not over", taken)
+		}
 	})
 }

@@ -124,8 +124,8 @@ type Usage struct{ Records, Bytes int64 }
 func (u Usage) Plus(v Usage) Usage { return Usage{u.Records + v.Records, u.Bytes + v.Bytes} }
 
 // Limit is a condition on what a collection holds once the writes of its Txn are
-// made. It is about growth alone: what makes neither count larger, or no larger than
-// Most, always holds, even in a collection that is beyond the limit already.
+// made: neither count grows beyond Most. It is about growth alone: a count that the
+// writes don't raise holds, even where it is beyond the limit already.
 //
 // A store judges it in the same step as the guards, so that of writers beside each
 // other no more come through than there is room for. One that keeps its data
