@@ -170,7 +170,9 @@ func allocated(work func()) uint64 {
 
 // A small text that would become a large object, or exhaust the stack, is a
 // mistake of its sender like any other: refused with a Status, at the cost of
-// little memory, and nothing is stored or deleted.
+// little memory, and nothing is stored or deleted. The race detector throws away what
+// is kept to be used again, so that it has no say about memory; scripts/test runs this
+// without it too.
 func TestHostileBodiesAreRefused(t *testing.T) {
 	const limit = 100 << 20
 	a := start(t)
@@ -183,7 +185,7 @@ func TestHostileBodiesAreRefused(t *testing.T) {
 			if r.code < 400 || r.code >= 500 || r.status.Kind != "Status" || r.status.Reason == "" || len(r.body) > 4<<20 {
 				t.Errorf("got %d %.300s", r.code, r.body)
 			}
-			if used > limit {
+			if used > limit && !raceEnabled {
 				t.Errorf("%d bytes cost %d MiB", len(c.body), used>>20)
 			}
 			if got := a.must(200, "GET", flags, ""); got.body != was.body || a.store.State().Current.String() != was.version() {
