@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 	"testing"
 	"time"
 
@@ -151,8 +152,13 @@ func TestAWatchWhoseVersionExpiredDeliversTheDifference(t *testing.T) {
 			for _, object := range []string{"changed", "deleted", "renewed", "same"} {
 				w.set(object, "1")
 			}
-			notices := make(chan client.WatchNotice, 10)
-			f := follow(t, mapsOf(t, api), client.WatchOptions{Observe: func(n client.WatchNotice) { notices <- n }})
+			relisting := make(chan bool)
+			told := sync.OnceFunc(func() { close(relisting) })
+			f := follow(t, mapsOf(t, api), client.WatchOptions{Observe: func(n client.WatchNotice) {
+				if n.Kind == client.WatchRelisting {
+					told()
+				}
+			}})
 			f.expect("ADDED changed 1", "ADDED deleted 1", "ADDED renewed 1", "ADDED same 1", "SYNCED")
 			api.leave()
 			w.set("changed", "2")
@@ -175,11 +181,7 @@ func TestAWatchWhoseVersionExpiredDeliversTheDifference(t *testing.T) {
 				"MODIFIED changed 3 was 1 relisted", "ADDED new 1 relisted", "ADDED renewed 2 relisted")
 			w.set("same", "2")
 			f.expect("MODIFIED same 2 was 1")
-			for {
-				if n := <-notices; n.Kind == client.WatchRelisting {
-					break
-				}
-			}
+			<-relisting
 		})
 	}
 }

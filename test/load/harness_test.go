@@ -164,7 +164,7 @@ func run(t testing.TB, dir string, args ...string) *process {
 		defer close(p.done)
 		for lines := bufio.NewScanner(io.TeeReader(pipe, &p.log)); lines.Scan(); {
 			if _, after, ok := strings.Cut(lines.Text(), "msg=listening url="); ok {
-				url <- after
+				url <- strings.Fields(after)[0]
 			}
 		}
 		// How it ended is for its log to say.
