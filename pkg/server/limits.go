@@ -149,9 +149,10 @@ func (s *Server) limit(next http.Handler) http.Handler {
 				return
 			}
 			defer s.reads.leave(who)
-			if r.ContentLength != 0 {
-				// Nobody reads it, and the answer does not wait for it. Recorders don't know that.
-				_ = http.NewResponseController(w).EnableFullDuplex()
+			if r.ContentLength != 0 && r.ProtoMajor == 1 {
+				// Nobody reads it. net/http would have the answer wait for it, if the
+				// connection were to be used again.
+				w.Header().Set("Connection", "close")
 			}
 		default:
 			held := &infoOf(r).held
