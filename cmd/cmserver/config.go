@@ -47,8 +47,10 @@ type config struct {
 
 	authnConfig `mapstructure:",squash"`
 	authzConfig `mapstructure:",squash"`
+	auditConfig `mapstructure:",squash"`
 
 	faults inject.Spec // what Inject says
+	audit  *auditing   // what auditConfig says; nil: nothing is logged
 }
 
 // configFlag names the file, and so can't be in it.
@@ -72,6 +74,7 @@ func addFlags(f *pflag.FlagSet) {
 	addLimitsFlags(f)
 	f.Duration("shutdown-timeout", 30*time.Second, "how long requests under way may take when the server stops")
 	addAuthzFlags(f)
+	addAuditFlags(f)
 	f.String("inject", "", "misbehave on purpose, for the tests of clients: `FAULTS` such as conflict=10%,latency=50ms,lost=1%,seed=42")
 	f.Bool("inject-anywhere", false, "allow --inject on an address that others can reach")
 	f.String("log-format", "text", "how the log is written: `text|json`")
@@ -114,6 +117,9 @@ func readConfig(flags *pflag.FlagSet) (config, error) {
 		return config{}, errors.New("--in-memory keeps nothing in --data-dir; give one of the two")
 	}
 	if err := c.checkRBACDir(flags.Changed(rbacDirFlag) || v.InConfig(rbacDirFlag)); err != nil {
+		return config{}, err
+	}
+	if err := c.checkAudit(func(flag string) bool { return flags.Changed(flag) || v.InConfig(flag) }); err != nil {
 		return config{}, err
 	}
 	var err error
@@ -256,6 +262,7 @@ func (c config) validate() error {
 		between("initial-version", c.InitialVersion, 0, local.HighestBegin),
 		c.validateListen(),
 		c.validateAuthn(),
+		c.validateAudit(),
 	)
 }
 

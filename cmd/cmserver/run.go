@@ -66,6 +66,10 @@ func rootCommand(out streams) *cobra.Command {
 		if err != nil {
 			return usageError{err}
 		}
+		if c.audit, err = c.openAudit(out.out, log); err != nil {
+			return usageError{err}
+		}
+		defer c.audit.close()
 		return c.serve(cmd.Context(), addresses, log)
 	}
 	root := &cobra.Command{
@@ -109,6 +113,7 @@ func (c config) serve(ctx context.Context, addresses []serving.Address, log *slo
 	if err != nil {
 		return usageError{err}
 	}
+	protected.upkeep = append(protected.upkeep, c.audit.follow)
 	st, err := c.openStore(log)
 	if err != nil {
 		return err
@@ -182,6 +187,7 @@ func (c config) serveOn(ctx context.Context, listeners []serving.Listener, prote
 	}
 	c.limit(&options)
 	protected.applyTo(&options)
+	c.audit.applyTo(&options)
 	api := server.New(options)
 	if !c.faults.Empty() {
 		log.Warn("FAULTS ARE INJECTED: this server misbehaves on purpose, for the tests of clients, and is of no other use", "inject", c.faults)

@@ -13,11 +13,10 @@ import (
 // authenticate finds out who sends a request. Without an Authenticator nobody is
 // asked: nobody is told from anybody, or, where rules hold, everybody is anonymous.
 func (s *Server) authenticate(next http.Handler) http.Handler {
-	asked := s.options.Authenticator
-	if asked == nil && s.options.Authorizer == nil {
+	if s.openToAll() {
 		return next
 	}
-	next = s.impersonate(next)
+	asked := s.options.Authenticator
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info := infoOf(r)
 		who := authn.Anonymous
@@ -50,14 +49,22 @@ func hangUp(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// openToAll tells that nobody is asked, and that there are no rules.
+func (s *Server) openToAll() bool {
+	return s.options.Authenticator == nil && s.options.Authorizer == nil
+}
+
 // authorize lets through what its sender may do.
 func (s *Server) authorize(next http.Handler) http.Handler {
 	if s.options.Authorizer == nil {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := s.permit(&infoOf(r).attributes); err != nil {
-			s.refuse(w, r, err)
+		info := infoOf(r)
+		allowed, reason := s.options.Authorizer.Authorize(&info.attributes)
+		info.entry.Decided(allowed, reason)
+		if !allowed {
+			s.refuse(w, r, authz.Forbidden(&info.attributes, reason))
 			return
 		}
 		next.ServeHTTP(w, r)

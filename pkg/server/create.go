@@ -10,6 +10,7 @@ import (
 	ktypes "k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
 
+	"example.com/cmctl/pkg/server/audit"
 	"example.com/cmctl/pkg/server/store"
 	"example.com/cmctl/pkg/types"
 )
@@ -89,6 +90,7 @@ func (s *Server) createManaged(r *request, o writeOptions, next types.Object) (a
 			if err := s.rehearse(r.context(), recordOf(key, next, e, o.meta), -1); err != nil {
 				return answer{}, err
 			}
+			s.auditKept(r.context(), store.Record{Key: key, UID: string(next.GetUID())}, o.meta.Verb, audit.DryRun)
 			return objectAnswer(http.StatusCreated, e, sent), nil // nothing gave it another
 		}
 		rev, err := s.commit(r.context(), 0, recordOf(key, next, e, o.meta), place)

@@ -16,6 +16,7 @@ import (
 	ktypes "k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"example.com/cmctl/pkg/server/audit"
 	"example.com/cmctl/pkg/server/store"
 	"example.com/cmctl/pkg/types"
 )
@@ -120,6 +121,7 @@ func (s *Server) deleteOptions(r *request) (metav1.DeleteOptions, error) {
 	if err != nil {
 		return o, err
 	}
+	r.auditSent(&o)
 	if found := types.MisreadDeletion(problems); len(found) > 0 {
 		return o, types.Misread("DeleteOptions", found)
 	}
@@ -226,6 +228,7 @@ func (d *deletion) once(ctx context.Context, res *types.Resource, namespace, nam
 	}
 	done := statusAnswer(res.Deleted(name, meta.UID))
 	if len(d.options.DryRun) > 0 {
+		d.server.auditKept(ctx, rec, d.meta.Verb, audit.DryRun)
 		return done, nil
 	}
 	rev, err := d.server.commit(ctx, rec.Revision, store.Record{Key: rec.Key, UID: rec.UID, Deleted: true, Meta: d.meta}, store.Txn{Guards: d.guards})

@@ -17,14 +17,16 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
+	"example.com/cmctl/pkg/server/audit"
 	"example.com/cmctl/pkg/server/inject"
 	"example.com/cmctl/pkg/types"
 )
 
-// requestInfo is what the log tells about a request. It belongs to the
+// requestInfo is what the logs tell about a request. It belongs to the
 // goroutine that serves it.
 type requestInfo struct {
 	id      string
+	http    *http.Request   // as it came
 	gone    <-chan struct{} // closed once the client has ended its side of the connection
 	code    int
 	version string
@@ -36,27 +38,38 @@ type requestInfo struct {
 	// is the user then; else nil.
 	impersonator user.Info
 	held         held
+	// entry is what the audit log tells; nil until begun, and where it tells nothing.
+	entry *audit.Entry
+	begun bool
 }
 
 type infoKey struct{}
 
-// infoOf finds the requestInfo that identify put into the context.
+// infoOf finds the requestInfo that recoverPanics put into the context.
 func infoOf(r *http.Request) *requestInfo {
-	if info, ok := r.Context().Value(infoKey{}).(*requestInfo); ok {
+	if info := infoFrom(r.Context()); info != nil {
 		return info
 	}
 	return &requestInfo{}
 }
 
-// writer notes the status line that was sent.
+// infoFrom is nil where no request is served.
+func infoFrom(ctx context.Context) *requestInfo {
+	info, _ := ctx.Value(infoKey{}).(*requestInfo)
+	return info
+}
+
+// writer notes the status line that is sent, and has it logged before.
 type writer struct {
 	http.ResponseWriter
-	info *requestInfo
+	server *Server
+	info   *requestInfo
 }
 
 func (w *writer) WriteHeader(code int) {
 	if w.info.code == 0 {
 		w.info.code = code
+		w.server.auditAnswer(w.info)
 	}
 	w.ResponseWriter.WriteHeader(code)
 }
@@ -64,6 +77,7 @@ func (w *writer) WriteHeader(code int) {
 func (w *writer) Write(b []byte) (int, error) {
 	if w.info.code == 0 {
 		w.info.code = http.StatusOK
+		w.server.auditAnswer(w.info)
 	}
 	return w.ResponseWriter.Write(b)
 }
@@ -75,20 +89,24 @@ func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 // cause stays in the log.
 func (s *Server) recoverPanics(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		info := &requestInfo{id: uuid.NewString(), gone: r.Context().Done()}
-		tracked := &writer{ResponseWriter: w, info: info}
+		info := &requestInfo{id: uuid.NewString(), http: r, gone: r.Context().Done()}
+		tracked := &writer{ResponseWriter: w, server: s, info: info}
 		r = r.WithContext(context.WithValue(r.Context(), infoKey{}, info))
 		defer func() {
 			cause := recover()
 			if cause == nil {
+				s.auditEnd(info)
 				return
 			}
 			if cause == http.ErrAbortHandler {
+				s.auditEnd(info)
 				panic(cause) // the way to cut a connection; net/http expects it
 			}
 			s.log.Error("panic", "id", info.id, "method", r.Method, "path", r.URL.Path,
 				"cause", cause, "stack", string(debug.Stack()))
+			s.auditEntry(info).Panicked()
 			if info.code != 0 {
+				s.auditEnd(info)
 				panic(http.ErrAbortHandler) // too late for another answer
 			}
 			s.refuse(tracked, r, types.Internal(info.id))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 
+	"example.com/cmctl/pkg/server/audit"
 	"example.com/cmctl/pkg/server/store"
 	"example.com/cmctl/pkg/types"
 )
@@ -111,7 +112,11 @@ func (s *Server) swap(ctx context.Context, res *types.Resource, rec store.Record
 	}
 	unchanged := objectAnswer(0, e, rec.Revision.String())
 	if o.dryRun {
-		return unchanged, s.rehearse(ctx, recordOf(rec.Key, next, e, o.meta), len(rec.Value))
+		err := s.rehearse(ctx, recordOf(rec.Key, next, e, o.meta), len(rec.Value))
+		if err == nil {
+			s.auditKept(ctx, rec, o.meta.Verb, audit.DryRun)
+		}
+		return unchanged, err
 	}
 	also := store.Txn{Guards: o.guards}
 	if finished(old, next) {
@@ -119,6 +124,7 @@ func (s *Server) swap(ctx context.Context, res *types.Resource, rec store.Record
 		return written(unchanged, rev), err
 	}
 	if bytes.Equal(e.Value, rec.Value) {
+		s.auditKept(ctx, rec, o.meta.Verb, audit.Unchanged)
 		return unchanged, nil
 	}
 	rev, err := s.commit(ctx, rec.Revision, recordOf(rec.Key, next, e, o.meta), also)

@@ -154,7 +154,7 @@ func (s *Server) prepareNamespaces(ctx context.Context) error {
 	if len(txn.Writes) == 0 {
 		return nil
 	}
-	if _, err := s.store.Commit(ctx, txn); err != nil {
+	if _, err := s.commitAudited(ctx, txn); err != nil {
 		return fmt.Errorf("make the system's namespaces: %w", err)
 	}
 	return nil

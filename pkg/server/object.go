@@ -129,7 +129,7 @@ func (s *Server) commit(ctx context.Context, seen store.Revision, rec store.Reco
 	for _, q := range quotas {
 		txn.Limits = append(txn.Limits, limitOf(rec.Key, q))
 	}
-	rev, err := s.store.Commit(ctx, txn)
+	rev, err := s.commitAudited(ctx, txn)
 	if err != nil {
 		return 0, fmt.Errorf("commit %s: %w", rec.Key, overQuota(err, rec.Key, quotas))
 	}

@@ -29,6 +29,7 @@ func (s *Server) patch(r *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+	r.auditPatch(kind, body)
 	o, err := s.patchOptions(r, kind)
 	if err != nil {
 		return answer{}, err

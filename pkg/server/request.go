@@ -216,6 +216,8 @@ func (s *Server) object(r *request, o writeOptions) (types.Object, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.info.entry.Object(obj)
+	r.auditSent(obj)
 	if found := types.MisreadUpdate(problems); r.http.Method == http.MethodPut && len(found) > 0 {
 		return nil, types.Misread(r.resource.Kind, found)
 	}

@@ -19,10 +19,11 @@ import (
 // answer is what a verb gives back when nothing is wrong. It has a body or is a
 // stream.
 type answer struct {
-	code    int    // 0: 200
-	body    body   // writes what is answered
-	stream  stream // takes the connection for as long as it lasts
-	version string // the version that a write made, for the log
+	code    int            // 0: 200
+	body    body           // writes what is answered
+	stream  stream         // takes the connection for as long as it lasts
+	version string         // the version that a write made, for the log
+	status  *metav1.Status // what is answered, if that is a Status
 }
 
 // body is what is answered, before the form is known that the client wants.
@@ -47,7 +48,7 @@ func objectAnswer(code int, e types.Encoded, version string) answer {
 }
 
 func statusAnswer(status *metav1.Status) answer {
-	return answer{code: int(status.Code), body: func(r *render.Renderer, f render.Form) ([]byte, error) {
+	return answer{code: int(status.Code), status: status, body: func(r *render.Renderer, f render.Form) ([]byte, error) {
 		return r.Status(f, status)
 	}}
 }
@@ -77,6 +78,7 @@ func (s *Server) respond(w http.ResponseWriter, r *request, a answer, err error)
 		a.code = http.StatusOK
 	}
 	r.info.version = a.version
+	s.auditBody(r, a, form, text)
 	h := w.Header()
 	h.Set("Cache-Control", "no-cache, private")
 	setWarnings(h, r.warnings)
@@ -116,7 +118,7 @@ func (s *Server) refusal(w http.ResponseWriter, r *request, form render.Form, er
 	if err != nil {
 		panic(err) // a Status holds nothing that could fail
 	}
-	return answer{code: int(status.Code)}, text
+	return answer{code: int(status.Code), status: &status, body: statusAnswer(&status).body}, text
 }
 
 // statusOf finds the Status of an error. What is none yet, and is not expected

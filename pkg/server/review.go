@@ -44,6 +44,7 @@ func (s *Server) question(r *request, review *types.Review) (runtime.Object, err
 	if err != nil {
 		return nil, err
 	}
+	r.auditSent(question)
 	switch {
 	case o.fieldValidation == metav1.FieldValidationStrict && len(problems) > 0:
 		return nil, review.StrictDecoding(problems)

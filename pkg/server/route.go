@@ -44,7 +44,7 @@ func (s *Server) handle(mux *http.ServeMux, pattern string, to route, h http.Han
 // guarded is a handler behind all that asks who sends a request, and whether they
 // may. What it is about must be set.
 func (s *Server) guarded(h http.Handler) http.Handler {
-	return s.authenticate(s.limit(s.authorize(h)))
+	return s.authenticate(s.audit(s.impersonate(s.limit(s.authorize(h)))))
 }
 
 // attributesOf is what a request is about, in Kubernetes' terms. Who sends it is

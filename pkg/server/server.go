@@ -19,6 +19,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/version"
 
+	"example.com/cmctl/pkg/server/audit"
 	"example.com/cmctl/pkg/server/authn"
 	"example.com/cmctl/pkg/server/authz"
 	"example.com/cmctl/pkg/server/fieldmanager"
@@ -105,6 +106,8 @@ type Options struct {
 	// Quotas are the bounds of what a namespace holds, each of which must hold; nil:
 	// there are none.
 	Quotas func(namespace string) []quota.Quota
+	// Audit logs who did what; nil: it is not logged.
+	Audit *audit.Recorder
 	// Concerns are told by probes that are asked for ?verbose.
 	Concerns []Concern
 	// Inject makes the server misbehave on purpose, for the tests of clients; the
