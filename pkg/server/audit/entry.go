@@ -197,7 +197,7 @@ func (e *Entry) Status(s *metav1.Status) {
 		details.Causes = details.Causes[:min(len(details.Causes), maxCauses)]
 		noted.Details = &details
 	}
-	if quotes(s.Reason) && !e.WantsRequest() {
+	if s.Status == metav1.StatusFailure && quotes(s.Reason) && !e.WantsRequest() {
 		noted.Message = withheld
 		if noted.Details != nil {
 			noted.Details.Causes = nil

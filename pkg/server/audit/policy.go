@@ -64,14 +64,15 @@ func Load(path string, strict bool) (*Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := parse(text, strict)
+	p, err := Parse(text, strict)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return p, nil
 }
 
-func parse(text []byte, strict bool) (*Policy, error) {
+// Parse is Load for a text.
+func Parse(text []byte, strict bool) (*Policy, error) {
 	document, err := types.YAMLToJSON(text) // JSON is YAML as well
 	if err != nil {
 		return nil, err
