@@ -155,7 +155,11 @@ func tryFlag(t *testing.T, name, value string) error {
 	t.Helper()
 	command, flag, of := strings.Cut(name, " ")
 	if !of {
-		_, err := load(t, "--"+name+"="+value)
+		args := []string{"--" + name + "=" + value}
+		if strings.HasPrefix(name, "audit-log-") && name != auditPathFlag {
+			args = append(args, "--"+auditPathFlag+"=audit.log") // without which they are for nothing
+		}
+		_, err := load(t, args...)
 		return err
 	}
 	nowhere := "/dev/null/none"

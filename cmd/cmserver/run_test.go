@@ -58,13 +58,19 @@ type program struct {
 // launch runs cmserver on a free port until stop is called.
 func launch(t *testing.T, args ...string) *program {
 	t.Helper()
+	return launchTo(t, io.Discard, args...)
+}
+
+// launchTo is launch with a stdout.
+func launchTo(t *testing.T, out io.Writer, args ...string) *program {
+	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	p := &program{
 		t: t, log: &console{url: make(chan string, 1)}, stop: stop, ended: make(chan error, 1),
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
 	}
 	go func() {
-		p.ended <- run(ctx, append([]string{"--listen", "127.0.0.1:0"}, args...), streams{out: io.Discard, err: p.log})
+		p.ended <- run(ctx, append([]string{"--listen", "127.0.0.1:0"}, args...), streams{out: out, err: p.log})
 	}()
 	select {
 	case p.url = <-p.log.url:
