@@ -2,11 +2,13 @@ package server_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -160,7 +162,15 @@ func comparable(t *testing.T, log, namespace string) []map[string]any {
 		}
 		all = append(all, e)
 	}
+	slices.SortFunc(watches, func(a, b map[string]any) int { return cmp.Compare(codeOf(a), codeOf(b)) })
 	return append(all, watches...)
+}
+
+// codeOf is that of the answer.
+func codeOf(e map[string]any) json.Number {
+	status, _ := e["responseStatus"].(map[string]any)
+	code, _ := status["code"].(json.Number)
+	return code
 }
 
 func normalize(e map[string]any) {
