@@ -194,7 +194,7 @@ func TestWhatTheServerDoesByItselfIsAudited(t *testing.T) {
 	l.events(t)
 	a.must(200, "DELETE", "/api/v1/namespaces/team", "")
 	for range 500 {
-		if strings.Contains(l.raw(), `"previous-version":"3"`) {
+		if strings.Contains(l.raw(), `previous-version":"3"`) {
 			break
 		}
 		time.Sleep(10 * time.Millisecond)
