@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -126,25 +127,22 @@ func (c *chunk) addRevision(rev store.Revision, keys []store.Key) error {
 
 // eventAt makes the event of a version from it and the one before.
 func (p *past) eventAt(it *pebble.Iterator, key store.Key, rev store.Revision) (store.Event, error) {
-	missing := func() (store.Event, error) {
-		return store.Event{}, errors.Join(it.Error(), fmt.Errorf("%w: %s at revision %d is missing", store.ErrDamaged, key, rev))
-	}
-	if !it.SeekGE(recordKey(key, rev)) {
-		return missing()
+	// The bounds keep it from what may be damaged and another's.
+	it.SetBounds(recordKey(key, rev), recordsEnd(key))
+	if !it.First() {
+		err := cmp.Or(it.Error(), error(damagedRecord(key, rev, "it is missing")))
+		return store.Event{}, ofVersion(key, rev, err)
 	}
 	rec, err := recordAt(p, it)
 	if err != nil {
 		return store.Event{}, err
 	}
-	if rec.Key != key || rec.Revision != rev {
-		return missing()
+	if rec.Revision != rev {
+		return store.Event{}, damagedRecord(key, rev, "it is missing")
 	}
 	e := store.Event{Record: rec}
 	if !it.Next() {
-		return e, it.Error()
-	}
-	if before, _, err := splitRecordKey(it.Key()); err != nil || before != key {
-		return e, err
+		return e, ofVersion(key, rev, it.Error())
 	}
 	prev, err := recordAt(p, it)
 	if err == nil && !prev.Deleted {

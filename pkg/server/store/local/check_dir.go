@@ -175,10 +175,12 @@ func (c *dirCheck) revisions() error {
 		}
 		keys, err := decodeRevisionKeys(rev, data)
 		for _, key := range keys {
-			if _, _, err := p.Get(recordKey(key, rev)); err != nil {
-				if err := c.version(key, rev, err); err != nil {
-					return err
-				}
+			_, closer, err := p.Get(recordKey(key, rev))
+			if err == nil {
+				err = closer.Close()
+			}
+			if err := c.version(key, rev, err); err != nil {
+				return err
 			}
 		}
 		return err

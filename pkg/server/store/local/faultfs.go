@@ -203,11 +203,11 @@ func (f *freezingFS) vital(op, name string, file vfs.File, err error) (vfs.File,
 	return file, err
 }
 
-func (f *freezingFS) table(file vfs.File, err error) (vfs.File, error) {
+func (f *freezingFS) table(name string, file vfs.File, err error) (vfs.File, error) {
 	if err != nil {
 		return nil, f.late(err)
 	}
-	return &tableFile{file, f}, nil
+	return summedFile{&tableFile{file, f}, f.PathBase(name)}, nil
 }
 
 func (f *freezingFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
@@ -218,7 +218,7 @@ func (f *freezingFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, err
 	create := func() (err error) { file, err = f.FS.Create(name, c); return err }
 	if !vital(f.PathBase(name)) {
 		err := create()
-		return f.table(file, err)
+		return f.table(name, file, err)
 	}
 	err := f.persist("create", name, create)
 	return f.vital("create", name, file, err)
@@ -230,7 +230,7 @@ func (f *freezingFS) Open(name string, o ...vfs.OpenOption) (vfs.File, error) {
 	if vital(f.PathBase(name)) {
 		return file, err
 	}
-	return f.table(file, err)
+	return f.table(name, file, err)
 }
 
 // Remove is how Pebble ends the need for a file.

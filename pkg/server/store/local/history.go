@@ -2,7 +2,6 @@ package local
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,12 +90,31 @@ func (p *past) rows(lower, upper []byte) (*pebble.Iterator, error) {
 }
 
 // Get makes a moment a reader. What it returns is good until the next call.
+//
+// The bounds keep it in the row's own block: without them a seek begins by stepping
+// forward, into what may be damaged and another's. The block of a lower level in which
+// the row would lie, if it were there, may be another's as well: Pebble's own Get has
+// no need of it.
 func (p *past) Get(row []byte) ([]byte, io.Closer, error) {
-	if !p.it.SeekGE(row) || !bytes.Equal(p.it.Key(), row) {
-		return nil, nil, cmp.Or(p.it.Error(), pebble.ErrNotFound)
+	p.it.SetBounds(row, append(bytes.Clone(row), 0))
+	if !p.it.First() {
+		if err := p.it.Error(); err != nil {
+			return p.again(row, err)
+		}
+		return nil, nil, pebble.ErrNotFound
 	}
 	data, err := p.it.ValueAndErr()
 	return data, io.NopCloser(nil), err
+}
+
+// again reads a row that has met damage by itself. Of a row that is there now it is
+// what was there then: none is changed but those that tell how far the store has come.
+func (p *past) again(row []byte, met error) ([]byte, io.Closer, error) {
+	data, closer, err := p.s.db.Get(row)
+	if errors.Is(err, pebble.ErrNotFound) {
+		err = met // it may have been removed since
+	}
+	return data, closer, err
 }
 
 // reader is where single rows come from: Pebble itself, or a moment of it.

@@ -99,7 +99,7 @@ func (s *Store) validateTable(ctx context.Context, name string, wrap func(vfs.Fi
 		f = wrap(f)
 	}
 	var readable objstorage.Readable
-	if readable, err = sstable.NewSimpleReadable(f); err != nil {
+	if readable, err = sstable.NewSimpleReadable(summedFile{f, name}); err != nil {
 		return errors.Join(err, f.Close())
 	}
 	o := s.pebbleOptions(nil, true)
