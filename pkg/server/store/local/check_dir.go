@@ -120,14 +120,14 @@ func (c *dirCheck) tables() error {
 }
 
 // files verifies the tables in the directory: those in use, or all of them.
-func (c *dirCheck) files(inUse map[string]bool) error {
+func (c *dirCheck) files(inUse map[string]int64) error {
 	names, err := c.s.opts.FS.List(c.s.opts.Dir)
 	if err != nil {
 		return err
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		if !strings.HasSuffix(name, ".sst") || inUse != nil && !inUse[name] {
+		if !strings.HasSuffix(name, ".sst") || inUse != nil && inUse[name] == 0 {
 			continue
 		}
 		err := errors.Join(c.s.validateTable(c.ctx, name, nil), c.ctx.Err())

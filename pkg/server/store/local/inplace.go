@@ -15,8 +15,12 @@ import (
 // lockFile is the file that Pebble locks in a directory.
 const lockFile = "LOCK"
 
-// placeInterval is how often a store without writers looks.
-const placeInterval = time.Second
+const (
+	// placeInterval is how often a store without writers looks.
+	placeInterval = time.Second
+	// tablesInterval is how often any store looks for its tables.
+	tablesInterval = 5 * time.Second
+)
 
 // place is where a store's directory was when it was opened. A directory that is
 // removed under a running process goes on taking writes and syncs, for the files
@@ -67,10 +71,12 @@ func (s *Store) checkPlace() {
 	}
 }
 
-// watchPlace is for a store that nobody writes to or asks for its health.
+// watchPlace is for a store that nobody writes to or asks for its health, and for the
+// tables, which are too many to be looked for with each write.
 func (s *Store) watchPlace() {
-	ticker := time.NewTicker(placeInterval)
+	ticker, tables := time.NewTicker(placeInterval), time.NewTicker(tablesInterval)
 	defer ticker.Stop()
+	defer tables.Stop()
 	for {
 		select {
 		case <-s.closing:
@@ -79,6 +85,40 @@ func (s *Store) watchPlace() {
 			return
 		case <-ticker.C:
 			s.checkPlace()
+		case <-tables.C:
+			s.checkTables()
 		}
 	}
+}
+
+// checkTables fails the store if a table that the next start needs is no longer there.
+// The server itself may still read it: it is open, if it was read before. It takes one
+// or two microseconds for each.
+func (s *Store) checkTables() {
+	tables, err := s.tables()
+	if err != nil {
+		return // it proves nothing
+	}
+	for name, length := range tables {
+		what := s.lookAtTable(name, length)
+		if what == "" {
+			continue
+		}
+		if now, err := s.tables(); err != nil || now[name] == 0 {
+			continue // compaction has replaced it meanwhile
+		}
+		s.fail(takenFile(name, what, "which has all that was acknowledged, if it can still be read"))
+		return
+	}
+}
+
+func (s *Store) lookAtTable(name string, length int64) string {
+	now, err := s.opts.FS.Stat(s.opts.FS.PathJoin(s.opts.Dir, name))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "removed"
+	case err == nil && now.Size() < length:
+		return "cut short"
+	}
+	return ""
 }

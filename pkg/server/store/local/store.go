@@ -251,6 +251,7 @@ func (s *Store) openExamined() (*view, error) {
 		err = s.fs.reached() // a mark without the store that it is of would be damage
 	}
 	if err == nil {
+		s.fs.vitals.adopt(s.opts.Dir)
 		s.mark, err = openMark(s.opts.FS, s.opts.Dir, v.current)
 	}
 	return v, err

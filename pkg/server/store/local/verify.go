@@ -55,7 +55,7 @@ func (s *Store) verify() {
 		case !isDamage(err):
 			s.log.Warn("store: a table can't be verified; it is tried again with the next round", "file", name, "error", line(err))
 		default:
-			if now, e := s.tables(); e == nil && !now[name] {
+			if now, e := s.tables(); e == nil && now[name] == 0 {
 				continue // compaction has replaced it meanwhile
 			}
 			s.fail(tableDamage(name, err))
@@ -73,19 +73,23 @@ func tableDamage(name string, err error) error {
 	return &d
 }
 
-// tables are the names of the tables that are in use.
-func (s *Store) tables() (map[string]bool, error) {
+// tables are the tables that are in use, each with its length.
+func (s *Store) tables() (map[string]int64, error) {
 	levels, err := s.db.SSTables()
 	if err != nil {
 		return nil, err
 	}
-	names := map[string]bool{}
+	lengths := map[string]int64{}
 	for _, level := range levels {
 		for _, table := range level {
-			names[table.BackingSSTNum.String()+".sst"] = true
+			length := int64(table.Size)
+			if table.Virtual {
+				length = 1 // it is a part of that file
+			}
+			lengths[table.BackingSSTNum.String()+".sst"] = length
 		}
 	}
-	return names, nil
+	return lengths, nil
 }
 
 // validateTable verifies the checksum of each block of a table. It goes past Pebble's

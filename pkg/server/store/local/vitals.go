@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -13,10 +14,10 @@ import (
 	"example.com/cmctl/pkg/server/store"
 )
 
-// vitals are the files that the next start reads, as this process made them: the logs
-// with what is in no table yet, and the manifest. One that is removed under a running
-// process, replaced or cut goes on taking writes and syncs, and all of them are gone
-// with the process. Only its name tells. A nil one knows no files.
+// vitals are the files that the next start reads, but for the tables: the logs with
+// what is in no table yet, the manifest, and the markers. One that is removed under a
+// running process, replaced or cut goes on taking writes and syncs, and all of them are
+// gone with the process. Only its name tells. A nil one knows no files.
 type vitals struct {
 	mu    sync.Mutex // guards files
 	files map[string]*vitalFile
@@ -28,7 +29,21 @@ type vitalFile struct {
 	size atomic.Int64 // what was written; it may be longer
 }
 
-// keep begins to look after a file that has just been made.
+// adopt keeps the markers that an earlier process made. All else is made anew by each
+// start, that of the manifest too.
+func (v *vitals) adopt(dir string) {
+	if v == nil {
+		return
+	}
+	entries, _ := os.ReadDir(dir) // what can't be read can't be looked after
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), "marker.") && !isManifestMarker(entry.Name()) {
+			v.keep(filepath.Join(dir, entry.Name()))
+		}
+	}
+}
+
+// keep begins to look after a file that has just been made, or won't go.
 func (v *vitals) keep(path string) *vitalFile {
 	if v == nil {
 		return nil
@@ -64,11 +79,15 @@ func (v *vitals) check() error {
 	defer v.mu.Unlock()
 	for _, f := range v.files {
 		if what := f.look(); what != "" {
-			return fmt.Errorf("%w: %s was %s, and the next start would miss what is in it: make a backup before you stop the server "+
-				"('cmserver backup FILE'), which has all that was acknowledged", store.ErrTaken, filepath.Base(f.path), what)
+			return takenFile(filepath.Base(f.path), what, "which has all that was acknowledged")
 		}
 	}
 	return nil
+}
+
+func takenFile(name, what, backup string) error {
+	return fmt.Errorf("%w: %s was %s, and the next start would miss what is in it: make a backup before you stop the server "+
+		"('cmserver backup FILE'), %s", store.ErrTaken, name, what, backup)
 }
 
 func (f *vitalFile) look() string {
