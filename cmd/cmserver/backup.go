@@ -172,8 +172,13 @@ func (o backupOptions) explain(err error) error {
 	case errors.Is(err, store.ErrLocked):
 		return usageError{none(fmt.Errorf("%w (a server has it open and offers no backup: it is starting or stopping, so try again, "+
 			"or it said at its start why not)", store.ErrLocked))}
-	case errors.Is(err, local.ErrNoStore), errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.ENOTDIR):
+	case errors.Is(err, local.ErrNoStore), errors.Is(err, local.ErrUnfinished), errors.Is(err, store.ErrNewerFormat),
+		errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.ENOTDIR):
 		return usageError{none(err)}
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		err = fmt.Errorf("%w: nothing is left there: make room, or name a file on another disk", err)
+	case lacksFiles(err):
+		err = fmt.Errorf("%s: %w", raiseTheLimit, err)
 	case errors.Is(err, store.ErrDamaged):
 		err = fmt.Errorf("%w; with the server stopped 'cmserver check --data-dir %s' names all that is damaged; keep the backups that you have",
 			err, o.dataDir)

@@ -32,7 +32,7 @@ func newBackupFile(path string, force bool) (*backupFile, error) {
 	case err == nil && !force:
 		return nil, usageError{f.exists()}
 	}
-	if f.File, err = unnamedFile(filepath.Dir(path)); err != nil {
+	if f.File, err = unnamedFile(path); err != nil {
 		// Not every file system can do it.
 		f.File, err = os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.part")
 		if err != nil {

@@ -3,18 +3,19 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
 
-// unnamedFile is a file in dir that has no name: should the process be killed,
-// nothing is left of it.
-func unnamedFile(dir string) (*os.File, error) {
-	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
+// unnamedFile is a file beside path that has no name: should the process be killed,
+// nothing is left of it. Its errors speak of path.
+func unnamedFile(path string) (*os.File, error) {
+	fd, err := unix.Open(filepath.Dir(path), unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	f := os.NewFile(uintptr(fd), dir)
+	f := os.NewFile(uintptr(fd), path)
 	if _, err := os.Stat(procPath(f)); err != nil {
 		return nil, fmt.Errorf("without /proc it could get no name: %w, %w", err, f.Close())
 	}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -183,13 +184,16 @@ func (s *steady) Write(b []byte) (int, error) {
 
 // askForBackup asks the server that has dataDir open. errNoServer if there is none.
 func askForBackup(ctx context.Context, dataDir string) (io.ReadCloser, error) {
+	var connected atomic.Bool
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		path, done, err := socketPath(dataDir)
 		if err != nil {
 			return nil, err
 		}
 		defer done()
-		return new(net.Dialer).DialContext(ctx, "unix", path)
+		conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
+		connected.Store(err == nil)
+		return conn, err
 	}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://cmserver"+backupPath, nil)
 	if err != nil {
@@ -201,6 +205,8 @@ func askForBackup(ctx context.Context, dataDir string) (io.ReadCloser, error) {
 		return nil, errNoServer
 	case errors.Is(err, fs.ErrPermission):
 		return nil, fmt.Errorf("its server belongs to another user: run this command as that user: %w", err)
+	case err != nil && ctx.Err() == nil && connected.Load():
+		return nil, errLostServer
 	case err != nil:
 		return nil, fmt.Errorf("ask the running server: %w", err)
 	}
@@ -240,7 +246,7 @@ func (g *givenBackup) Read(b []byte) (int, error) {
 	case err == nil, errors.Is(err, context.Canceled):
 		return n, err
 	case err != io.EOF: // the body's own end alone is that of the answer
-		return n, fmt.Errorf("%w (%v)", errLostServer, err)
+		return n, errLostServer // how it broke off says nothing more
 	}
 	if reason := g.resp.Trailer.Get(failureTrailer); reason != "" {
 		return n, &serverSays{reason, g.resp.Trailer.Get(damageTrailer) != ""}

@@ -69,8 +69,10 @@ func TestBackupAndRestore(t *testing.T) {
 	dir, again, file := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "again"), filepath.Join(t.TempDir(), "file")
 	p := launch(t, "--data-dir", dir)
 	kept := p.must("POST", collection, fmt.Sprintf(flags, "", "before"), 201)
+	p.must("POST", collection, `{"metadata":{"name":"gone"}}`, 201)
+	p.must("DELETE", collection+"/gone", "", 200)
 	said := must(t, "backup", "--data-dir", dir, file)
-	if !strings.Contains(said, "resourceVersion "+kept) || !strings.Contains(said, file) {
+	if !strings.Contains(said, "1 objects in 3 versions") || !strings.Contains(said, file) {
 		t.Errorf("said: %s", said)
 	}
 	lost := p.must("PUT", collection+"/flags", fmt.Sprintf(flags, at(kept), "after"), 200)
@@ -83,7 +85,9 @@ func TestBackupAndRestore(t *testing.T) {
 	must(t, "check", file)
 	must(t, "check", "--data-dir", dir)
 
-	must(t, "restore", file, "--data-dir", again)
+	if said := must(t, "restore", file, "--data-dir", again); !strings.Contains(said, "deleted objects, of which the backup has 1 with 2 versions") {
+		t.Errorf("said: %s", said)
+	}
 	must(t, "check", "--data-dir", again)
 	p = launch(t, "--data-dir", again)
 	defer p.end()
@@ -254,6 +258,30 @@ func TestWhyARunningServerGivesNoBackup(t *testing.T) {
 	}
 }
 
+// A server that is killed before it says anything has gone away as well.
+func TestAServerThatGoesBeforeItsFirstAnswer(t *testing.T) {
+	dir := t.TempDir()
+	listener, err := listenSocket(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error)
+	go func() {
+		conn, err := listener.Accept()
+		if err == nil {
+			_, err = conn.Read(make([]byte, 1)) // the rest is unread: the client's side is reset
+		}
+		done <- errors.Join(err, listener.Close(), conn.Close())
+	}()
+	code, _, said := invoke(t, nil, "backup", "--data-dir", dir, filepath.Join(t.TempDir(), "file"))
+	if code != 7 || !strings.Contains(said, "the server has ended; start it again") || strings.Contains(said, "@->") {
+		t.Errorf("%d, %s", code, said)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
 // begun is the begin of a backup and so many bytes of a block.
 func begun(w io.Writer, n int) error {
 	a, err := archive.NewWriter(w, []byte(`{"resourceVersion":"1"}`))
@@ -305,6 +333,17 @@ func TestWhatBackupRestoreAndCheckRefuse(t *testing.T) {
 		t.Fatal(err)
 	}
 	damaged := damagedData(t)
+	logs, unfinished, cut := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "cut")
+	whole, err := os.ReadFile(backup)
+	for path, content := range map[string][]byte{
+		filepath.Join(logs, "app.log"):         nil,
+		filepath.Join(unfinished, "RESTORING"): nil,
+		cut:                                    whole[:max(len(whole)-1, 0)],
+	} {
+		if err = errors.Join(err, os.WriteFile(path, content, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, c := range []struct {
 		name string
 		args []string
@@ -321,6 +360,11 @@ func TestWhatBackupRestoreAndCheckRefuse(t *testing.T) {
 		{"backup of a file", []string{"backup", "--data-dir", other, filepath.Join(folder, "new")}, 2, []string{other, "not a directory"}},
 		{"backup of nothing", []string{"backup", "--data-dir", folder, filepath.Join(folder, "new")}, 2, []string{"there is no store in " + folder}},
 		{"backup of the default directory, which isn't there", []string{"backup", filepath.Join(folder, "new")}, 2, []string{"there is no store in"}},
+		{"backup of another's logs", []string{"backup", "--data-dir", logs, filepath.Join(folder, "new")}, 2, []string{"there is no store in " + logs}},
+		{"check of another's logs", []string{"check", "--data-dir", logs}, 2, []string{"there is no store in " + logs}},
+		{"backup of an unfinished restore", []string{"backup", "--data-dir", unfinished, filepath.Join(folder, "new")}, 2, []string{"a restore into it was not finished"}},
+		{"check of an unfinished restore", []string{"check", "--data-dir", unfinished}, 2, []string{"a restore into it was not finished"}},
+		{"restore of a damaged file", []string{"restore", cut, "--data-dir", filepath.Join(folder, "new")}, 1, []string{"the backup is damaged", "nothing is left there"}},
 		{"backup of damaged data", []string{"backup", "--data-dir", damaged, filepath.Join(folder, "new")}, 1, []string{"damaged", "cmserver check"}},
 		{"an unknown setting", []string{"backup", "--listen", "x", "file"}, 2, []string{"--listen", "--help"}},
 		{"restore over a store", []string{"restore", backup, "--data-dir", stopped}, 2, []string{stopped, "not empty"}},
@@ -328,8 +372,8 @@ func TestWhatBackupRestoreAndCheckRefuse(t *testing.T) {
 		{"restore over a file", []string{"restore", backup, "--data-dir", other}, 2, []string{other, "not a directory"}},
 		{"restore beyond all versions", []string{"restore", backup, "--data-dir", filepath.Join(folder, "new"), "--above", "4611686018427387905"}, 2, []string{"--above"}},
 		{"restore of a folder", []string{"restore", folder, "--data-dir", filepath.Join(folder, "new")}, 2, []string{folder + " is a directory"}},
-		{"restore of nothing", []string{"restore", backup + ".not", "--data-dir", folder}, 2, []string{backup + ".not"}},
-		{"restore of something else", []string{"restore", other, "--data-dir", filepath.Join(folder, "new")}, 1, []string{"no backup"}},
+		{"restore of nothing", []string{"restore", backup + ".not", "--data-dir", folder}, 2, []string{backup + ".not", "no such file"}},
+		{"restore of something else", []string{"restore", other, "--data-dir", filepath.Join(folder, "new")}, 2, []string{"no backup", "cmctl apply"}},
 		{"a short advance", []string{"restore", backup, "--data-dir", filepath.Join(folder, "new"), "--advance", "1000"}, 2, []string{"1048576"}},
 		{"above nothing", []string{"restore", backup, "--data-dir", filepath.Join(folder, "new"), "--above", "0"}, 2, []string{"--above"}},
 		{"check of a running server's data", []string{"check", "--data-dir", running}, 2, []string{"while a server has it open", "backup"}},
@@ -338,7 +382,7 @@ func TestWhatBackupRestoreAndCheckRefuse(t *testing.T) {
 		{"check of no file", []string{"check", backup + ".not"}, 2, []string{backup + ".not"}},
 		{"check of a folder as file", []string{"check", folder}, 2, []string{"--data-dir " + folder}},
 		{"check of both", []string{"check", backup, "--data-dir", stopped}, 2, []string{"either"}},
-		{"check of something else", []string{"check", other}, 1, []string{"no backup"}},
+		{"check of something else", []string{"check", other}, 2, []string{"no backup", "cmctl apply"}},
 		{"check of damaged data", []string{"check", "--data-dir", damaged}, 1, []string{damaged, "damaged", "restore a backup"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

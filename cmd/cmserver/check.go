@@ -75,10 +75,10 @@ func (o checkOptions) checkFile(ctx context.Context) error {
 	}
 	bar.clear()
 	switch err = endedBy(ctx, err); {
-	case errors.Is(err, archive.ErrDamaged), errors.Is(err, archive.ErrForeign):
+	case errors.Is(err, archive.ErrDamaged):
 		return fmt.Errorf("%s: %w", o.file, err)
 	case err != nil:
-		return usageError{fmt.Errorf("%s can't be checked: %w", o.file, err)}
+		return usageError{fmt.Errorf("%s can't be checked: %w", o.file, withAdvice(err))}
 	}
 	return o.whole(o.file, b.Info.Objects, b.Info.Versions, b.Info.Revision)
 }
@@ -90,7 +90,7 @@ func (o checkOptions) checkDir(ctx context.Context) error {
 		return usageError{fmt.Errorf("%s can't be checked while a server has it open: stop it, or make a backup, which verifies what it reads",
 			o.dataDir)}
 	case err != nil:
-		return usageError{fmt.Errorf("%s can't be checked: %w", o.dataDir, err)}
+		return usageError{fmt.Errorf("%s can't be checked: %w", o.dataDir, withAdvice(err))}
 	}
 	for _, f := range r.Findings {
 		// That it is damaged is said below, whether this can be or not.
@@ -100,6 +100,17 @@ func (o checkOptions) checkDir(ctx context.Context) error {
 		return fmt.Errorf("%s is damaged, %s; keep it as it is, and restore a backup into another directory", o.dataDir, findings(n))
 	}
 	return o.whole(o.dataDir, r.Objects, r.Versions, r.State.Current)
+}
+
+// withAdvice adds what to do.
+func withAdvice(err error) error {
+	switch {
+	case lacksFiles(err):
+		return fmt.Errorf("%s: %w", raiseTheLimit, err)
+	case errors.Is(err, archive.ErrForeign):
+		return fmt.Errorf("%w; what cmctl wrote is brought back with 'cmctl apply -f FILE'", err)
+	}
+	return err
 }
 
 func findings(n int) string {

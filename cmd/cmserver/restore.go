@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"example.com/cmctl/pkg/server/store"
+	"example.com/cmctl/pkg/server/store/archive"
 	"example.com/cmctl/pkg/server/store/local"
 )
 
@@ -87,7 +89,7 @@ func (o restoreOptions) run(ctx context.Context) error {
 	defer bar.clear()
 	b, err := local.NewBackupReader(in, bar.draw)
 	if err != nil {
-		return fmt.Errorf("restore %s: %w", o.file, endedBy(ctx, err))
+		return o.explain(endedBy(ctx, err))
 	}
 	current, err := b.Restore(ctx, local.RestoreOptions{
 		Dir: o.dataDir, Advance: store.Revision(o.advance), Above: store.Revision(o.above),
@@ -99,6 +101,9 @@ func (o restoreOptions) run(ctx context.Context) error {
 	// It is restored, whether that can be told or not.
 	fmt.Fprintf(o.out.err, "restored %d objects, as they were at resourceVersion %d on %s, into %s\nnew versions begin at %d\n",
 		b.Info.Objects, b.Info.Revision, b.Info.Made.Local().Format(time.DateTime), o.dataDir, current+1)
+	if b.Dropped.Objects > 0 {
+		fmt.Fprintf(o.out.err, "left out: deleted objects, of which the backup has %d with %d versions\n", b.Dropped.Objects, b.Dropped.Versions)
+	}
 	return nil
 }
 
@@ -107,16 +112,14 @@ func (o restoreOptions) explain(err error) error {
 	var full *local.FullError
 	what := fmt.Errorf("restore %s into %s: %w", o.file, o.dataDir, err)
 	switch {
-	case errors.Is(err, local.ErrNotBegun), errors.Is(err, local.ErrNotEmpty):
-		return usageError{what}
+	case errors.Is(err, local.ErrNotBegun), errors.Is(err, local.ErrNotEmpty), errors.Is(err, archive.ErrForeign), errors.Is(err, archive.ErrNewer):
+		return usageError{fmt.Errorf("restore %s into %s: %w", o.file, o.dataDir, withAdvice(err))}
 	case errors.Is(err, local.ErrLeft):
 		return fmt.Errorf("%w; the next restore there begins anew", what)
 	case errors.As(err, &full):
 		return fmt.Errorf("%w; nothing is left there: make room, or choose another disk with --data-dir", what)
-	case errors.Is(err, context.Canceled):
-		return fmt.Errorf("%w; nothing is left there", what)
 	}
-	return what
+	return fmt.Errorf("restore %s into %s: %w; nothing is left there", o.file, o.dataDir, withAdvice(err))
 }
 
 // openBackup opens a backup to read, until ctx ends.
@@ -126,6 +129,8 @@ func openBackup(ctx context.Context, file string, stdin io.Reader) (io.ReadClose
 	}
 	info, err := os.Stat(file)
 	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%s: there is no such file", file)
 	case err != nil:
 		return nil, err
 	case info.IsDir():

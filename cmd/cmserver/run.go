@@ -157,13 +157,20 @@ func (c config) openStore(log *slog.Logger) (*local.Store, error) {
 			"'cmserver restore' makes a directory of a backup", err, c.DataDir)
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return nil, fmt.Errorf("the disk of the data directory %s is full: free some space and start again; what was acknowledged is not touched: %w", c.DataDir, err)
-	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
-		return nil, fmt.Errorf("the data directory %s can't be opened, for too few files may be open at once: raise the limit "+
-			"('ulimit -n 4096' in a shell, LimitNOFILE=4096 in a systemd unit) and start again; what was acknowledged is not touched: %w", c.DataDir, err)
+	case lacksFiles(err):
+		return nil, fmt.Errorf("the data directory %s can't be opened, for %s and start again; what was acknowledged is not touched: %w",
+			c.DataDir, raiseTheLimit, err)
 	case err != nil:
 		return nil, fmt.Errorf("data directory %s can't be used, --data-dir chooses another: %w", c.DataDir, err)
 	}
 	return st, nil
+}
+
+// raiseTheLimit is what to do where lacksFiles.
+const raiseTheLimit = "too few files may be open at once: raise the limit ('ulimit -n 4096' in a shell, LimitNOFILE=4096 in a systemd unit)"
+
+func lacksFiles(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
 // deletedRetention is the setting as the store takes it, for which 0 is its default.

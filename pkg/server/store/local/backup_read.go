@@ -17,7 +17,10 @@ type Progress func(done, of int)
 // BackupReader reads a backup from its begin to its end, once.
 type BackupReader struct {
 	// Info is the file's header. What it says has been verified when All returns.
-	Info     BackupInfo
+	Info BackupInfo
+	// Dropped are the deleted objects that were read, which Restore leaves out, and
+	// their versions.
+	Dropped  struct{ Objects, Versions int }
 	archive  *archive.Reader
 	progress Progress
 	live     int    // objects that were read
@@ -53,6 +56,7 @@ func (b *BackupReader) each(ctx context.Context, f func(rec *store.Record, delet
 	deleted := false
 	b.live, b.bytes = 0, 0
 	b.Info.Versions = 0
+	b.Dropped.Objects, b.Dropped.Versions = 0, 0
 	for {
 		entry, err := b.archive.Next()
 		if errors.Is(err, io.EOF) {
@@ -69,10 +73,15 @@ func (b *BackupReader) each(ctx context.Context, f func(rec *store.Record, delet
 			return fmt.Errorf("%w: %w", archive.ErrDamaged, err)
 		}
 		if rec.Key != last.Key {
-			if deleted = rec.Deleted; !deleted {
+			if deleted = rec.Deleted; deleted {
+				b.Dropped.Objects++
+			} else {
 				b.live++
 				b.progress(b.live, b.Info.Objects)
 			}
+		}
+		if deleted {
+			b.Dropped.Versions++
 		}
 		b.Info.Versions++
 		b.bytes += uint64(len(entry))

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"regexp"
 	"slices"
-	"strings"
 )
 
 // ErrNoStore comes from reading a directory that holds no store.
@@ -45,6 +45,8 @@ func lockToRead(o Options) (*Store, error) {
 // ofStore says whether a file of this name makes a directory a store's, sound or
 // not.
 func ofStore(name string) bool {
-	return name == restoreFile || name == markFile || strings.HasPrefix(name, "MANIFEST-") || strings.HasPrefix(name, "marker.") ||
-		strings.HasSuffix(name, ".sst") || strings.HasSuffix(name, ".log")
+	return name == restoreFile || name == markFile || databaseFile.MatchString(name)
 }
+
+// databaseFile matches the names that Pebble gives.
+var databaseFile = regexp.MustCompile(`^(MANIFEST-\d{6,}|marker\.[a-z-]+\.\d{6,}\..+|\d{6,}\.(sst|log|blob))$`)
