@@ -68,8 +68,18 @@ func (c *dirCheck) found(err error) error {
 	if !isDamage(err) {
 		return err
 	}
-	c.add(Finding{What: plain(err)})
+	c.add(findingOf(err))
 	return nil
+}
+
+// findingOf names the file, if it is known, so that the same damage that is met twice
+// is the same finding.
+func findingOf(err error) Finding {
+	if errors.Is(err, syscall.EIO) {
+		return Finding{What: line(err)}
+	}
+	d := damageOf(err)
+	return Finding{File: d.File, What: strings.TrimPrefix(d.What, store.ErrDamaged.Error()+": ")}
 }
 
 // isDamage takes a sector that the disk can't read for damage too.
@@ -133,7 +143,9 @@ func (c *dirCheck) files(inUse map[string]int64) error {
 		err := errors.Join(c.s.validateTable(c.ctx, name, nil), c.ctx.Err())
 		switch {
 		case isDamage(err):
-			c.add(Finding{File: name, What: plain(err)})
+			f := findingOf(err)
+			f.File = name
+			c.add(f)
 		case err != nil:
 			return fmt.Errorf("read %s: %w", name, err)
 		}
@@ -289,8 +301,6 @@ func (c *dirCheck) whole() error {
 
 // plain is an error without the words that all findings have in common.
 func plain(err error) string {
-	if errors.Is(err, syscall.EIO) {
-		return line(err)
-	}
-	return strings.TrimPrefix(damageOf(err).Detail(), store.ErrDamaged.Error()+": ")
+	f := findingOf(err)
+	return f.String()
 }

@@ -227,6 +227,32 @@ func TestCheckGoesOnBehindADamagedBlock(t *testing.T) {
 	t.Log(report.Findings)
 }
 
+// What ends all of a table is met by each step of a check, and told by the first.
+func TestCheckNamesDamageOnce(t *testing.T) {
+	for what, back := range map[string]int{"the footer": 30, "the index of blocks": 100} {
+		t.Run(what, func(t *testing.T) {
+			dir := checkedDir(t, func(s *Store) error { return s.db.Flush() })
+			info, err := os.Stat(newest(dir, "*.sst"))
+			ok(t, err)
+			ok(t, flipByte("*.sst", int(info.Size())-back)(dir))
+			report, err := CheckDir(t.Context(), Options{Dir: dir})
+			ok(t, err)
+			files := 0
+			for _, f := range report.Findings {
+				if f.File != "" {
+					files++
+				}
+				if strings.Contains(f.String(), "pebble") || strings.Count(f.String(), "file ") > 1 {
+					t.Errorf("found: %s", f)
+				}
+			}
+			if files != 1 {
+				t.Errorf("found: %q", report.Findings)
+			}
+		})
+	}
+}
+
 func TestWhatCanNotBeChecked(t *testing.T) {
 	inUse := checkedDir(t, nil)
 	s, err := Open(Options{Dir: inUse})

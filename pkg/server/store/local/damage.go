@@ -34,6 +34,9 @@ func damaged(err error) error {
 // tableError matches what Pebble says of a table: its number, and what is wrong.
 var tableError = regexp.MustCompile(`^(.*?)pebble: (?:backing file \d+ error: pebble: )?file (\d{6,}): (.*)$`)
 
+// invalidTable matches what it says of a table's last bytes, where all of it begins.
+var invalidTable = regexp.MustCompile(`^(?:pebble: backing file \d+ error: )?pebble/table: invalid table \d+: \((.*)\)$`)
+
 // damageOf finds out from an error what is damaged.
 func damageOf(err error) *store.DamageError {
 	var known *store.DamageError
@@ -47,6 +50,7 @@ func damageOf(err error) *store.DamageError {
 			d.File = found[2] + ".sst"
 		}
 	}
+	d.What = invalidTable.ReplaceAllString(d.What, "$1")
 	if info := pebble.ExtractDataCorruptionInfo(err); info != nil {
 		d.File = path.Base(info.Path)
 	}
