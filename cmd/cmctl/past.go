@@ -50,7 +50,7 @@ func (p *past) version(ctx context.Context, version string) (types.Document, err
 		}
 	}
 	if err != nil {
-		return nil, p.hintVersion(version, err)
+		return nil, p.hintVersion(ctx, version, err)
 	}
 	p.docs[version] = doc
 	return doc, nil
@@ -61,14 +61,23 @@ func gone(err error) bool {
 	return apierrors.IsNotFound(err) || errors.As(err, new(*output.MissingError))
 }
 
-func (p *past) hintVersion(version string, err error) error {
+// unknown tells that the server has never heard of the object, so that there is no
+// history to look at.
+func (p *past) unknown(ctx context.Context) bool {
+	_, err := p.list(ctx)
+	return apierrors.IsNotFound(err)
+}
+
+func (p *past) hintVersion(ctx context.Context, version string, err error) error {
 	look := fmt.Sprintf("'cmctl history %s%s' lists the versions that are kept", p.name, p.conn.where)
 	switch {
 	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
 		err = &hintedError{&output.MissingError{Message: err.Error()}, look}
+	case apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) && p.unknown(ctx):
+		err = types.ConfigMaps.NotFound(p.name)
 	case apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge):
 		err = &hintedError{&output.MissingError{Message: fmt.Sprintf("the server has not come to version %s yet", version)}, look}
-	case apierrors.IsNotFound(err):
+	case apierrors.IsNotFound(err) && !p.unknown(ctx):
 		err = &hintedError{err, look}
 	}
 	return p.hint(err)

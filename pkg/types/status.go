@@ -205,7 +205,7 @@ func NamespaceMismatch() *StatusError {
 // BadVersion refuses a version that this server can't have given; path is
 // where it was found.
 func BadVersion(path, version string) *StatusError {
-	return BadRequest(fmt.Sprintf("%s: Invalid value: %q: not a version of this server; send back unmodified what was read", path, version))
+	return BadRequest(fmt.Sprintf("%s: Invalid value: %q: not a version of this server; take one that it gave, unmodified", path, version))
 }
 
 // StrictDecoding refuses a body with unknown or duplicate fields, where the

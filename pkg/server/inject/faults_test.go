@@ -120,7 +120,7 @@ func TestWhatAClientSees(t *testing.T) {
 		{"reset=100%", "GET", object, 0, true, "", ""},
 		{"429=100%", "GET", object, 0, false, "too many requests", "429"},
 		{"500=100%", "PUT", object, 0, false, "Internal error", "500"},
-		{"503=100%", "PUT", object, 0, false, "shutting down", "503"},
+		{"503=100%", "PUT", object, 0, false, "can't serve this just now", "503"},
 		{"504=100%", "PUT", object, 0, false, "Timeout", "504"},
 		{"latency=1ms", "PUT", object, 1, false, "made", "latency=1ms"},
 		{"reset=100%", "GET", "/readyz", 1, false, "made", ""},

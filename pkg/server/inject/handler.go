@@ -24,9 +24,9 @@ var refusals = []struct {
 	}},
 	{Internal, func(int) error { return types.Internal("") }},
 	{Unavailable, func(seconds int) error {
-		return types.Unavailable("the server is shutting down; nothing was stored", seconds)
+		return types.Unavailable("the server can't serve this just now; nothing was stored", seconds)
 	}},
-	{Timeout, func(int) error { return types.Timeout("the request took longer than it may; nothing was stored") }},
+	{Timeout, func(int) error { return types.Timeout("the request took longer than it may") }},
 }
 
 // Handler lets next misbehave. refuse answers a request with an error, as next
