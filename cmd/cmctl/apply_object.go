@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -75,7 +74,7 @@ func (a *application) findOrigin(ctx context.Context) error {
 	}
 	maps := a.conn.ConfigMaps(a.m.Namespace())
 	a.from, err = maps.At(ctx, a.m.Name(), version)
-	if errors.Is(err, client.ErrNoHistory) || apierrors.IsNotFound(err) || apierrors.IsGone(err) || apierrors.IsResourceExpired(err) {
+	if client.LacksHistory(err) || apierrors.IsNotFound(err) || apierrors.IsGone(err) || apierrors.IsResourceExpired(err) {
 		return a.moved(live)
 	}
 	return err

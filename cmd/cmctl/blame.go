@@ -139,6 +139,10 @@ func (o *blameOptions) walk(ctx context.Context, maps *client.ConfigMaps, live t
 		o.note("this server keeps no history: what is known is from managedFields, which have one time for each tool")
 		return nil
 	}
+	if apierrors.IsForbidden(err) {
+		o.note("%v: what is known is from managedFields, which have one time for each tool", err)
+		return nil
+	}
 	if err != nil {
 		return err
 	}

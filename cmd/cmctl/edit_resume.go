@@ -95,7 +95,7 @@ func (o *editOptions) recovered(ctx context.Context, conn *connection, d *draft.
 		return from, nil
 	}
 	from.Document, err = maps.At(ctx, from.Name, doc.ResourceVersion())
-	if errors.Is(err, client.ErrNoHistory) || apierrors.IsNotFound(err) || apierrors.IsGone(err) || apierrors.IsResourceExpired(err) {
+	if client.LacksHistory(err) || apierrors.IsNotFound(err) || apierrors.IsGone(err) || apierrors.IsResourceExpired(err) {
 		return from, conn.conflict(from.Namespace, from.Name,
 			fmt.Sprintf("%s was made from version %s, the object is at version %s now, and the older one is kept neither beside the text nor by the server (%v); nothing was written",
 				d.Path(), doc.ResourceVersion(), live.ResourceVersion(), err),

@@ -320,7 +320,9 @@ func hint(err error, command string) string {
 	case apierrors.IsAlreadyExists(err):
 		return "change it with 'cmctl apply' or 'cmctl edit'"
 	case apierrors.IsUnauthorized(err):
-		return "give credentials with --token or --kubeconfig"
+		return "" // the text says it
+	case forbiddenToUser(err):
+		return fmt.Sprintf("'cmctl auth whoami%s' tells who you are to this server, 'cmctl auth can-i --list%s' what you may do", about.host, about.where)
 	case client.NeedsRestart(err):
 		return "waiting is in vain: whoever runs the server must restart it; reads go on meanwhile"
 	case client.Lasts(err):
@@ -362,6 +364,17 @@ func refusedForImmutable(err error) bool {
 	return slices.ContainsFunc(status.Status().Details.Causes, func(c metav1.StatusCause) bool {
 		return string(c.Type) == string(field.ErrorTypeForbidden) && slices.Contains([]string{"data", "binaryData", "immutable"}, c.Field)
 	})
+}
+
+// forbiddenToUser tells whether the server refused a request for who sent it, and
+// not for what is going on there, for which it gives a cause.
+func forbiddenToUser(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsForbidden(err) || !errors.As(err, &status) {
+		return false
+	}
+	d := status.Status().Details
+	return d == nil || len(d.Causes) == 0
 }
 
 // missingNamespace is the namespace that the server says is not there, empty if

@@ -44,7 +44,7 @@ func (p *past) version(ctx context.Context, version string) (types.Document, err
 	}
 	maps := p.conn.ConfigMaps(p.conn.namespace)
 	doc, err := maps.At(ctx, p.name, version)
-	if errors.Is(err, client.ErrNoHistory) {
+	if client.LacksHistory(err) {
 		if live, liveErr := maps.Get(ctx, p.name); liveErr == nil && live.ResourceVersion() == version {
 			doc, err = live, nil
 		}
@@ -83,10 +83,13 @@ func (p *past) hintVersion(ctx context.Context, version string, err error) error
 	return p.hint(err)
 }
 
-// hint adds to the error of a server without a history what can be done there.
+// hint adds to the error of a server without a history, or one that does not show it, what can be done there.
 func (p *past) hint(err error) error {
-	if errors.Is(err, client.ErrNoHistory) {
-		return &hintedError{err, fmt.Sprintf("only cmserver keeps old versions, and shows them to whoever may get configmaps/history; who wrote each key last, 'cmctl blame %s%s' tells from managedFields", p.name, p.conn.where)}
+	switch {
+	case errors.Is(err, client.ErrNoHistory):
+		return &hintedError{err, fmt.Sprintf("only cmserver keeps old versions; who wrote each key last, 'cmctl blame %s%s' tells from managedFields", p.name, p.conn.where)}
+	case apierrors.IsForbidden(err):
+		return &hintedError{err, fmt.Sprintf("old versions are for whoever may get configmaps/history: ask for that right; who wrote each key last, 'cmctl blame %s%s' tells from managedFields", p.name, p.conn.where)}
 	}
 	return err
 }

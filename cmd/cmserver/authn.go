@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -32,19 +33,24 @@ type authnConfig struct {
 	OIDCSigningAlgs    []string `mapstructure:"oidc-signing-algs"`
 }
 
+// What tokens of an issuer are like, if nothing else is said.
+const defaultUsernameClaim = "sub"
+
+func defaultSigningAlgs() []string { return []string{"RS256"} }
+
 func addAuthnFlags(f *pflag.FlagSet) {
 	f.String("client-ca-file", "", "PEM `FILE` of the authorities whose client certificates are taken: CN is the user, O the groups")
 	f.String("token-auth-file", "", "CSV `FILE` of bearer tokens: token,user,uid,\"group1,group2\"; see 'cmserver token'")
 	f.Bool("anonymous-auth", true, "let requests without credentials in, as system:anonymous; bad credentials are refused in any case")
 	f.String("oidc-issuer-url", "", "`URL` of the OpenID Connect issuer whose tokens are taken")
 	f.String("oidc-client-id", "", "`ID` that tokens of the issuer must be for")
-	f.String("oidc-username-claim", "sub", "`CLAIM` of a token that is the user")
+	f.String("oidc-username-claim", defaultUsernameClaim, "`CLAIM` of a token that is the user")
 	f.String("oidc-username-prefix", "", "`TEXT` before the users of the issuer; '-' for none (default: the issuer's URL and #, unless the claim is email)")
 	f.String("oidc-groups-claim", "", "`CLAIM` of a token that is the groups")
 	f.String("oidc-groups-prefix", "", "`TEXT` before the groups of the issuer")
 	f.StringArray("oidc-required-claim", nil, "`CLAIM=VALUE` that tokens must have; may be repeated")
 	f.String("oidc-ca-file", "", "PEM `FILE` of the authorities of the issuer's own certificate (default: the system's)")
-	f.StringSlice("oidc-signing-algs", []string{"RS256"}, "`ALGORITHMS` with which tokens may be signed")
+	f.StringSlice("oidc-signing-algs", defaultSigningAlgs(), "`ALGORITHMS` with which tokens may be signed")
 }
 
 // authenticates tells whether somebody is asked who they are.
@@ -52,9 +58,18 @@ func (c authnConfig) authenticates() bool {
 	return c.ClientCAFile != "" || c.TokenAuthFile != "" || c.OIDCIssuerURL != ""
 }
 
-func (c authnConfig) validateAuthn() error {
-	if !c.AnonymousAuth && !c.authenticates() {
-		return errors.New("--anonymous-auth=false lets nobody in: add --client-ca-file, --token-auth-file or --oidc-issuer-url, by which users are known")
+// asks tells whether users are told apart. On unix sockets the kernel tells who
+// connects: there it takes no more than rules for them, or that others are refused.
+func (c config) asks() bool {
+	return c.authenticates() || c.onSocket() && (c.RBACDir != "" || !c.AnonymousAuth)
+}
+
+func (c config) validateAuthn() error {
+	if !c.AnonymousAuth && !c.asks() {
+		return errors.New("--anonymous-auth=false lets nobody in: add " + authFlags + ", by which users are known, or --listen unix:///PATH")
+	}
+	if c.ClientCAFile != "" && !c.encrypts() && c.onTCP() {
+		return errors.New("--client-ca-file is of no use without TLS, by which clients show their certificates: add " + tlsFlags)
 	}
 	if c.OIDCIssuerURL == "" {
 		return c.oidcUnused()
@@ -69,6 +84,7 @@ func (c authnConfig) validateAuthn() error {
 func (c authnConfig) oidcUnused() error {
 	for flag, given := range map[string]bool{
 		"oidc-client-id": c.OIDCClientID != "", "oidc-username-prefix": c.OIDCUsernamePrefix != "", "oidc-groups-claim": c.OIDCGroupsClaim != "",
+		"oidc-username-claim": c.OIDCUsernameClaim != defaultUsernameClaim, "oidc-signing-algs": !slices.Equal(c.OIDCSigningAlgs, defaultSigningAlgs()),
 		"oidc-groups-prefix": c.OIDCGroupsPrefix != "", "oidc-required-claim": len(c.OIDCRequiredClaims) > 0, "oidc-ca-file": c.OIDCCAFile != "",
 	} {
 		if given {
@@ -99,12 +115,15 @@ func (c authnConfig) oidcOptions() authn.OIDCOptions {
 }
 
 // addUsers adds how it is found out who sends a request. An error is one of settings.
-func (p *protection) addUsers(c authnConfig, log *slog.Logger) error {
-	if !c.authenticates() {
+func (p *protection) addUsers(c config, log *slog.Logger) error {
+	if !c.asks() {
+		if c.onSocket() {
+			p.authenticator = authn.Names{Peers: authn.NewPeers()}
+		}
 		return nil
 	}
 	m := authn.Methods{Peers: authn.NewPeers(), Anonymous: c.AnonymousAuth}
-	if err := errors.Join(p.addCertificates(&m, c, log), p.addTokens(&m, c, log), p.addOIDC(&m, c, log)); err != nil {
+	if err := errors.Join(p.addCertificates(&m, c.authnConfig, log), p.addTokens(&m, c.authnConfig, log), p.addOIDC(&m, c.authnConfig, log)); err != nil {
 		return err
 	}
 	p.authenticator = authn.New(m)

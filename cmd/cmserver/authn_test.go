@@ -2,15 +2,9 @@ package main
 
 import (
 	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
 	"io"
-	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -35,21 +29,6 @@ func writeFile(t *testing.T, name, content string) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-// authorityFile is a file with the certificate of an authority.
-func authorityFile(t *testing.T) string {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
-	raw, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return writeFile(t, "ca.crt", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})))
 }
 
 // as does a request with a token, if there is one.
@@ -113,18 +92,22 @@ func TestSettingsOfAuthentication(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", "")
 	tokens, broken := writeFile(t, "tokens.csv", janesToken+",jane,"), writeFile(t, "broken.csv", janesToken+",jane")
 	issuer := []string{"--oidc-issuer-url", "https://issuer.example", "--oidc-client-id", "cmserver"}
+	encrypted := []string{"--tls-cert-file", "x", "--tls-private-key-file", "x"}
 	for _, c := range []struct {
 		name string
 		args []string
 		says []string
 	}{
-		{"nobody is let in", []string{"--anonymous-auth=false"}, []string{"--client-ca-file", "--token-auth-file", "--oidc-issuer-url"}},
+		{"nobody is let in", []string{"--anonymous-auth=false"}, []string{"--client-ca-file", "--token-auth-file", "--oidc-issuer-url", "--listen unix:"}},
 		{"a missing file of tokens", []string{"--token-auth-file", tokens + ".not"}, []string{"--token-auth-file", tokens + ".not"}},
 		{"a broken file of tokens", []string{"--token-auth-file", broken}, []string{"--token-auth-file", broken, "line 1"}},
-		{"a missing authority", []string{"--client-ca-file", tokens + ".not"}, []string{"--client-ca-file", tokens + ".not"}},
-		{"tokens as authority", []string{"--client-ca-file", tokens}, []string{"--client-ca-file", tokens, "no certificate"}},
+		{"a missing authority", append(encrypted, "--client-ca-file", tokens+".not"), []string{"--client-ca-file", tokens + ".not"}},
+		{"certificates without TLS", []string{"--client-ca-file", tokens}, []string{"--client-ca-file", "add --tls-cert-file and --tls-private-key-file"}},
+		{"tokens as authority", append(encrypted, "--client-ca-file", tokens), []string{"--client-ca-file", tokens, "no certificate"}},
 		{"an issuer without a client", issuer[:2], []string{"--oidc-client-id"}},
 		{"a client without an issuer", issuer[2:], []string{"--oidc-client-id", "--oidc-issuer-url"}},
+		{"a claim without an issuer", []string{"--oidc-username-claim", "email"}, []string{"--oidc-username-claim", "--oidc-issuer-url"}},
+		{"algorithms without an issuer", []string{"--oidc-signing-algs", "ES256"}, []string{"--oidc-signing-algs", "--oidc-issuer-url"}},
 		{"a prefix without an issuer", []string{"--oidc-username-prefix", "x"}, []string{"--oidc-username-prefix", "--oidc-issuer-url"}},
 		{"a demanded claim without an issuer", []string{"--oidc-required-claim", "a=b"}, []string{"--oidc-required-claim"}},
 		{"an issuer by http", []string{"--oidc-issuer-url", "http://issuer.example", "--oidc-client-id", "x"}, []string{"https://"}},
@@ -246,8 +229,7 @@ func TestTokensComeAndGo(t *testing.T) {
 func TestNobodyIsAnonymous(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("XDG_CONFIG_HOME", "")
-	p := launch(t, "--in-memory", "--anonymous-auth=false", "--token-auth-file", writeFile(t, "tokens.csv", janesToken+",jane,"),
-		"--client-ca-file", authorityFile(t))
+	p := launch(t, "--in-memory", "--anonymous-auth=false", "--token-auth-file", writeFile(t, "tokens.csv", janesToken+",jane,"))
 	defer p.end()
 	for path, want := range map[string]int{"/version": 401, "/readyz": 401, collection: 401} {
 		if code, text := p.as("", "GET", path, ""); code != want || !strings.Contains(text, `"reason":"Unauthorized"`) {

@@ -36,9 +36,9 @@ func (c authzConfig) checkRBACDir(given bool) error {
 // addRules adds what decides who may do what, and fails if there is anything in the
 // rules that is not understood: what is meant can't be guessed. Without rules whoever
 // is known may do everything, and where nobody is asked everybody.
-func (p *protection) addRules(c authzConfig, log *slog.Logger) error {
+func (p *protection) addRules(c config, log *slog.Logger) error {
 	if c.RBACDir == "" {
-		if p.authenticator != nil {
+		if c.asks() {
 			log.Warn("everyone who is authenticated may do everything: there are no rules of access (--rbac-dir)")
 			p.authorizer = authz.Authenticated{}
 		}
@@ -57,8 +57,8 @@ func (p *protection) addRules(c authzConfig, log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("--rbac-dir %s can't be used, mend it and start again:\n%w", c.RBACDir, err)
 	}
-	if p.authenticator == nil {
-		log.Warn("nobody is asked who they are, so the rules of access (--rbac-dir) judge everyone as system:anonymous: " +
+	if !c.authenticates() && c.onTCP() {
+		log.Warn("nobody is asked who they are but on unix sockets, so the rules of access (--rbac-dir) judge everyone else as system:anonymous: " +
 			"add " + authFlags)
 	}
 	keep(p, "rbac", rules)

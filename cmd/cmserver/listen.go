@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -105,6 +106,9 @@ func (c config) mayListen(a serving.Address) error {
 			"('cmserver init' makes what they need); or listen on 127.0.0.1; or add --insecure-listen if the network is trusted",
 			a, without, strings.Join(c.missing(), ", and "))
 	}
+	if err := c.notEvenOpened(a); err != nil {
+		return err
+	}
 	if !c.faults.Empty() && !c.InjectAnywhere {
 		return fmt.Errorf("--inject makes the server misbehave, and --listen %s can be reached by others, who may rely on it; "+
 			"listen on 127.0.0.1, or add --inject-anywhere if they know", a)
@@ -137,12 +141,34 @@ func (c config) missing() []string {
 	return flags
 }
 
-func (c config) encrypts() bool { return c.TLSCertFile != "" }
+// notEvenOpened refuses what --insecure-listen can't mean: secrets in clear text, and
+// rules of access for users whom nobody knows.
+func (c config) notEvenOpened(a serving.Address) error {
+	switch {
+	case !c.encrypts() && (c.TokenAuthFile != "" || c.OIDCIssuerURL != ""):
+		return fmt.Errorf("--listen %s can be reached by others, and bearer tokens would go there in clear text: add %s ('cmserver init' makes "+
+			"what they need), or listen on 127.0.0.1, behind what ends TLS", a, tlsFlags)
+	case c.RBACDir != "" && !c.authenticates():
+		return fmt.Errorf("--listen %s can be reached by others, and --rbac-dir has no users there, since nobody is asked who they are: "+
+			"add %s, or listen on 127.0.0.1", a, authFlags)
+	}
+	return nil
+}
+
+// onSocket tells whether a unix socket is listened on, and onTCP whether an address
+// of a network is.
+func (c listenConfig) onSocket() bool { return slices.ContainsFunc(c.Listen, serving.IsSocket) }
+
+func (c listenConfig) onTCP() bool {
+	return slices.ContainsFunc(c.Listen, func(a string) bool { return !serving.IsSocket(a) })
+}
+
+func (c listenConfig) encrypts() bool { return c.TLSCertFile != "" }
 
 // addTLS adds the encryption of connections, if there is to be any. Clients are asked
 // for certificates of the authorities that addUsers has found.
 func (p *protection) addTLS(c listenConfig, log *slog.Logger) error {
-	if c.TLSCertFile == "" {
+	if !c.encrypts() {
 		return nil
 	}
 	version, err := serving.MinVersion(c.TLSMinVersion)

@@ -97,3 +97,38 @@ func TestListenSettings(t *testing.T) {
 		}
 	}
 }
+
+// What an override can't mean is refused in spite of it, and says what to add.
+func TestWhatInsecureListenDoesNotOpen(t *testing.T) {
+	tokens, rules, issuer := config{}, config{}, config{}
+	tokens.TokenAuthFile, rules.RBACDir, issuer.OIDCIssuerURL = "x", "x", "https://issuer.example"
+	for name, test := range map[string]struct {
+		settings config
+		tls      bool
+		says     string // empty: it may
+	}{
+		"tokens in clear text":                 {tokens, false, "add --tls-cert-file and --tls-private-key-file"},
+		"tokens of an issuer in clear text":    {issuer, false, "add --tls-cert-file and --tls-private-key-file"},
+		"tokens over TLS":                      {tokens, true, ""},
+		"rules for nobody":                     {rules, false, "add --client-ca-file, --token-auth-file or --oidc-issuer-url"},
+		"rules for nobody, over TLS":           {rules, true, "add --client-ca-file, --token-auth-file or --oidc-issuer-url"},
+		"everything for everybody, as it says": {config{}, false, ""},
+	} {
+		c := test.settings
+		c.InsecureListen = true
+		if test.tls {
+			c.TLSCertFile = "x"
+		}
+		may := func(address string) error {
+			c.Listen = []string{address}
+			_, err := c.addresses(t.Context(), slog.New(slog.NewTextHandler(io.Discard, nil)))
+			return err
+		}
+		if err := may("0.0.0.0:8080"); (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := may("127.0.0.1:8080"); err != nil {
+			t.Errorf("%s, on loopback: %v", name, err)
+		}
+	}
+}

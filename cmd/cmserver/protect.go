@@ -19,7 +19,7 @@ import (
 // what keeps all of that up to date. Its zero value protects nothing.
 type protection struct {
 	tls           *serving.TLS                         // nil: not encrypted
-	authenticator authn.Authenticator                  // nil: nobody is asked
+	authenticator authn.Authenticator                  // nil: nobody is known
 	authorizer    authz.Authorizer                     // nil: everybody may do everything
 	clientCAs     func() *x509.CertPool                // whose certificates a client may present; nil: none
 	quotas        func(namespace string) []quota.Quota // what namespaces may hold; nil: anything
@@ -30,10 +30,10 @@ type protection struct {
 // protect reads the files that the settings name. An error is one of settings.
 func (c config) protect(log *slog.Logger) (*protection, error) {
 	p := &protection{}
-	if err := p.addUsers(c.authnConfig, log); err != nil {
+	if err := p.addUsers(c, log); err != nil {
 		return nil, err
 	}
-	if err := p.addRules(c.authzConfig, log); err != nil {
+	if err := p.addRules(c, log); err != nil {
 		return nil, err
 	}
 	if err := p.addQuotas(c.limitsConfig, log); err != nil {

@@ -85,7 +85,7 @@ func (c *Client) statusError(e exchange, err *apierrors.StatusError) error {
 	if e.code != http.StatusUnauthorized {
 		return err
 	}
-	return fmt.Errorf("%s does not accept the credentials for %s: %w; give others with --token, or with --kubeconfig and --context",
+	return fmt.Errorf("%s does not accept the credentials for %s: %w; give others with --token-file or --token, with a client certificate, or with --kubeconfig and --context",
 		c.target, e.object, err)
 }
 

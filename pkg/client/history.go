@@ -14,9 +14,14 @@ import (
 	"example.com/cmctl/pkg/types"
 )
 
-// ErrNoHistory says that the server does not offer the history of an object:
-// a Kubernetes API server has none, and another may not let everybody read it.
+// ErrNoHistory says that the server does not offer the history of an object, as a
+// Kubernetes API server has none. One that does not let the caller read it says
+// Forbidden instead.
 var ErrNoHistory = errors.New("the server offers no history of ConfigMaps")
+
+// LacksHistory tells whether there is no history for the caller: the server keeps
+// none, or does not let them read it.
+func LacksHistory(err error) bool { return errors.Is(err, ErrNoHistory) || apierrors.IsForbidden(err) }
 
 // History lists the versions of one ConfigMap that the server still has, newest
 // first, also of one that has been deleted. It returns NotFound if there is
@@ -86,7 +91,7 @@ func historyError(err error, name string) error {
 			if d := status.ErrStatus.Details; d == nil || d.Name != name {
 				return noHistory(err)
 			}
-		case metav1.StatusReasonForbidden, metav1.StatusReasonMethodNotAllowed:
+		case metav1.StatusReasonMethodNotAllowed:
 			return noHistory(err)
 		}
 	}

@@ -98,7 +98,7 @@ func TestNoHistory(t *testing.T) {
 		"a plain 404":          {http.NotFoundHandler(), true},
 		"NotFound of nothing":  {stub(404, "application/json", `{"kind":"Status","status":"Failure","reason":"NotFound","code":404}`), true},
 		"NotFound of another":  {stub(404, "application/json", `{"kind":"Status","status":"Failure","reason":"NotFound","code":404,"details":{"name":"history"}}`), true},
-		"Forbidden":            {stub(403, "application/json", `{"kind":"Status","status":"Failure","reason":"Forbidden","code":403,"details":{"name":"flags"}}`), true},
+		"Forbidden":            {stub(403, "application/json", `{"kind":"Status","status":"Failure","reason":"Forbidden","code":403,"details":{"name":"flags"}}`), false},
 		"MethodNotAllowed":     {stub(405, "application/json", `{"kind":"Status","status":"Failure","reason":"MethodNotAllowed","code":405}`), true},
 		"NotFound of this":     {stub(404, "application/json", `{"kind":"Status","status":"Failure","reason":"NotFound","code":404,"details":{"name":"flags"}}`), false},
 		"Expired":              {stub(410, "application/json", `{"kind":"Status","status":"Failure","reason":"Expired","code":410}`), false},

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -85,7 +84,7 @@ func (o *Object) owns(d types.Document) error {
 func (o *Object) Find(ctx context.Context, id retry.WriteID, since string) (retry.Finding, error) {
 	list, err := o.maps.History(ctx, o.name)
 	switch {
-	case errors.Is(err, ErrNoHistory), apierrors.IsNotFound(err):
+	case LacksHistory(err), apierrors.IsNotFound(err):
 		// Nothing of that name is kept: no proof of what was there before.
 		return retry.NoHistory, nil
 	case err != nil:

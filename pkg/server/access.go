@@ -3,6 +3,7 @@ package server
 import (
 	"net/http"
 
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"example.com/cmctl/pkg/server/authn"
@@ -12,14 +13,19 @@ import (
 
 // authenticate finds out who sends a request. Without an Authenticator nobody is
 // asked: nobody is told from anybody, or, where rules hold, everybody is anonymous.
+// Where none hold, whoever is not known has no name, and acting as another means nothing.
 func (s *Server) authenticate(next http.Handler) http.Handler {
 	if s.openToAll() {
 		return next
 	}
 	asked := s.options.Authenticator
+	ruled := s.options.Authorizer != nil
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info := infoOf(r)
-		who := authn.Anonymous
+		var who user.Info
+		if ruled {
+			who = authn.Anonymous
+		}
 		if asked != nil {
 			found, err := asked.Authenticate(r)
 			if err != nil {
@@ -30,7 +36,7 @@ func (s *Server) authenticate(next http.Handler) http.Handler {
 			}
 			if found != nil {
 				who = found
-			} else {
+			} else if ruled {
 				hangUp(w, r)
 			}
 		}

@@ -88,6 +88,9 @@ func (a Address) Exposed() bool {
 	return slices.ContainsFunc(a.to, func(to netip.AddrPort) bool { return !to.Addr().IsLoopback() })
 }
 
+// IsSocket tells whether an address, as it is given, is that of a unix socket.
+func IsSocket(text string) bool { return strings.HasPrefix(text, unixScheme) }
+
 // Socket tells whether it is that of a unix socket.
 func (a Address) Socket() bool { return a.path != "" }
 
