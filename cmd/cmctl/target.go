@@ -273,7 +273,7 @@ func (f *factory) workNamespace(d *destination) string {
 // doesn't follow kubectl's rules: for it they are spelled out.
 func (f *factory) where(d *destination) string {
 	text := ""
-	for _, name := range []string{"config", "server", "kubeconfig", "context", "in-cluster", "token-file", "as"} {
+	for _, name := range []string{"config", "server", "kubeconfig", "context", "in-cluster", "token-file", "certificate-authority", "client-certificate", "client-key", "tls-server-name", "as", "as-uid"} {
 		if f.source(name) == onCommandLine {
 			text += flagText(name, f.settings.GetString(name))
 		}

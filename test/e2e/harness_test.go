@@ -10,7 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
+	"regexp"
 	"sync"
 	"syscall"
 	"testing"
@@ -62,11 +62,20 @@ type server struct {
 	done chan struct{} // closed when the process has ended
 }
 
+// listening finds the server's address in either form of the log.
+var listening = regexp.MustCompile(`\burl"?[=:]"?([^\s"]+)`)
+
 // startServer runs cmserver on the data directory and returns when it serves.
 func startServer(t *testing.T, dataDir string, args ...string) *server {
 	t.Helper()
+	return launch(t, append([]string{"--listen", "127.0.0.1:0", "--data-dir", dataDir}, args...)...)
+}
+
+// launch runs cmserver with these settings alone, and returns when it serves.
+func launch(t *testing.T, args ...string) *server {
+	t.Helper()
 	s := &server{
-		cmd:  exec.Command(filepath.Join(binaries, "cmserver"), append([]string{"--listen", "127.0.0.1:0", "--data-dir", dataDir}, args...)...),
+		cmd:  exec.Command(filepath.Join(binaries, "cmserver"), args...),
 		log:  &lockedBuffer{},
 		done: make(chan struct{}),
 	}
@@ -83,9 +92,9 @@ func startServer(t *testing.T, dataDir string, args ...string) *server {
 		defer close(s.done)
 		lines := bufio.NewScanner(io.TeeReader(pipe, s.log))
 		for lines.Scan() {
-			if _, after, ok := strings.Cut(lines.Text(), "url="); ok {
+			if found := listening.FindStringSubmatch(lines.Text()); found != nil {
 				select {
-				case url <- strings.Fields(after)[0]:
+				case url <- found[1]:
 				default:
 				}
 			}
