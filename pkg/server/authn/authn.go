@@ -75,8 +75,10 @@ func (m Methods) Authenticate(r *http.Request) (user.Info, error) {
 	if err := errors.Join(certErr, tokenErr); err != nil {
 		return nil, err
 	}
-	if who = m.byPeer(r); who != nil {
-		return authenticated(who), nil
+	if m.Peers != nil {
+		if who = m.Peers.of(r.Context()); who != nil {
+			return authenticated(who), nil
+		}
 	}
 	if !m.Anonymous {
 		return nil, errNobody
@@ -107,14 +109,6 @@ func (m Methods) byToken(ctx context.Context, token string) (*user.DefaultInfo, 
 		return nil, err
 	}
 	return nil, errUnknownToken
-}
-
-func (m Methods) byPeer(r *http.Request) *user.DefaultInfo {
-	peer, ok := PeerOf(r.Context())
-	if m.Peers == nil || !ok {
-		return nil
-	}
-	return m.Peers.user(peer)
 }
 
 // authenticated adds the group of all who are known, but for users who are
