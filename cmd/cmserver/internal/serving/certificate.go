@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
@@ -58,7 +59,7 @@ func loadPair(certFile, keyFile string, log *slog.Logger) (*tls.Certificate, err
 		return nil, fmt.Errorf("--tls-cert-file %s and --tls-private-key-file %s: %w", certFile, keyFile, err)
 	}
 	if err := fit(pair.Leaf, time.Now()); err != nil {
-		return nil, fmt.Errorf("--tls-cert-file %s: %w", certFile, err)
+		return nil, fmt.Errorf("--tls-cert-file %s: %w%s", certFile, err, renewal(pair.Leaf, certFile))
 	}
 	if readableByOthers(keyFile) {
 		log.Warn("other users of this machine may read the server's key", "file", keyFile, "do", "chmod 600 "+keyFile)
@@ -70,7 +71,7 @@ func loadPair(certFile, keyFile string, log *slog.Logger) (*tls.Certificate, err
 func fit(leaf *x509.Certificate, now time.Time) error {
 	switch {
 	case now.After(leaf.NotAfter):
-		return fmt.Errorf("the certificate has expired on %s; 'cmserver init --renew' renews one that cmserver init has made", day(leaf.NotAfter))
+		return fmt.Errorf("the certificate has expired on %s", day(leaf.NotAfter))
 	case now.Before(leaf.NotBefore):
 		return fmt.Errorf("the certificate is good from %s on only; is this machine's clock right?", leaf.NotBefore.UTC().Format(time.RFC3339))
 	case len(leaf.DNSNames)+len(leaf.IPAddresses) == 0:
@@ -80,6 +81,18 @@ func fit(leaf *x509.Certificate, now time.Time) error {
 		return errors.New("the certificate is not for servers (extended key usage serverAuth)")
 	}
 	return nil
+}
+
+// renewal is how to renew a certificate that has expired, if cmserver init made it.
+func renewal(leaf *x509.Certificate, file string) string {
+	if !time.Now().After(leaf.NotAfter) {
+		return ""
+	}
+	folder := filepath.Dir(file)
+	if full, err := filepath.Abs(folder); err == nil {
+		folder = full
+	}
+	return fmt.Sprintf("; if 'cmserver init' made it, 'cmserver init --renew --dir %s' renews it", folder)
 }
 
 // readableByOthers tells whether others than its owner may read a file.
