@@ -85,6 +85,9 @@ func (c *Client) statusError(e exchange, err *apierrors.StatusError) error {
 	if e.code != http.StatusUnauthorized {
 		return err
 	}
+	if why := c.target.certificateTrouble(time.Now()); why != "" {
+		return fmt.Errorf("%s does not accept the credentials for %s: %w; %s", c.target, e.object, err, why)
+	}
 	return fmt.Errorf("%s does not accept the credentials for %s: %w; give others with --token-file or --token, with a client certificate, or with --kubeconfig and --context",
 		c.target, e.object, err)
 }
