@@ -29,6 +29,9 @@ func newAuth(f *factory) *cobra.Command {
 // apiVerbs are what a server may allow or refuse.
 var apiVerbs = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
 
+// history is the subresource with the versions that are kept.
+const history = "history"
+
 // neededVerbs are those that cmctl's own commands come down to.
 var neededVerbs = map[string]string{
 	"edit": "get and update", "apply": "get, create and update", "set": "get and update", "unset": "get and update",
@@ -40,6 +43,7 @@ type canIOptions struct {
 	*factory
 	verb          string
 	name          string
+	subresource   string
 	list          bool
 	quiet         bool
 	allNamespaces bool
@@ -48,14 +52,16 @@ type canIOptions struct {
 func newCanI(f *factory) *cobra.Command {
 	o := &canIOptions{factory: f}
 	cmd := &cobra.Command{
-		Use:   "can-i {VERB [NAME] | --list}",
+		Use:   "can-i {VERB [NAME] [--subresource=history] | --list}",
 		Short: "Ask whether you may do something with ConfigMaps",
 		Long: `Ask the server whether you may do something with ConfigMaps, and print yes or no.
 The exit code is 0 for yes and 1 for no.
 
-VERB is one of the API's: ` + strings.Join(apiVerbs, ", ") + `, or * for all.`,
+VERB is one of the API's: ` + strings.Join(apiVerbs, ", ") + `, or * for all. The versions that cmserver keeps are read by whoever may
+get the subresource history.`,
 		Example: `  cmctl auth can-i update
   cmctl auth can-i get flags -n team-a
+  cmctl auth can-i get flags --subresource=history
   cmctl auth can-i list -A
   cmctl auth can-i update --as=system:serviceaccount:team-a:deployer
   cmctl auth can-i --list`,
@@ -63,6 +69,7 @@ VERB is one of the API's: ` + strings.Join(apiVerbs, ", ") + `, or * for all.`,
 		ValidArgsFunction: f.completeCanI,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
+	cmd.Flags().StringVar(&o.subresource, "subresource", "", "ask about this `part` of ConfigMaps instead: history")
 	cmd.Flags().BoolVar(&o.list, "list", false, "show all that you may do with ConfigMaps in the namespace")
 	cmd.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "print nothing; the exit code tells")
 	cmd.Flags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "in all namespaces at once")
@@ -71,8 +78,8 @@ VERB is one of the API's: ` + strings.Join(apiVerbs, ", ") + `, or * for all.`,
 
 func (o *canIOptions) take(_ *cobra.Command, args []string) error {
 	if o.list {
-		if len(args) > 0 || o.allNamespaces {
-			return usagef("--list is for a namespace; it takes neither VERB nor -A")
+		if len(args) > 0 || o.allNamespaces || o.subresource != "" {
+			return usagef("--list is for a namespace, and shows all; it takes neither VERB, --subresource nor -A")
 		}
 		return nil
 	}
@@ -124,7 +131,13 @@ func (o *canIOptions) run(ctx context.Context) error {
 	if !slices.Contains(apiVerbs, o.verb) && o.verb != "*" {
 		o.note("warning: %q is no verb that servers know for ConfigMaps", o.verb)
 	}
-	question := client.Access{Verb: o.verb, Name: o.name, Namespace: conn.namespace}
+	if o.subresource != "" && o.subresource != history {
+		o.note("warning: ConfigMaps have no subresource %q that servers know; cmserver's is %s", o.subresource, history)
+	}
+	if o.name == history && o.subresource == "" {
+		o.note("this asks about a ConfigMap called %[1]s; about the versions that are kept ask with --subresource=%[1]s", history)
+	}
+	question := client.Access{Verb: o.verb, Subresource: o.subresource, Name: o.name, Namespace: conn.namespace}
 	if o.allNamespaces {
 		question.Namespace = ""
 	}
@@ -172,7 +185,7 @@ func (o *canIOptions) listRules(ctx context.Context, conn *connection) error {
 	rules, complete, err := conn.AccessRules(ctx, conn.namespace)
 	if errors.Is(err, client.ErrNoAccessControl) {
 		o.noteOpen(conn)
-		rules, complete, err = []client.AccessRule{{Verbs: []string{"*"}}}, true, nil
+		rules, complete, err = []client.AccessRule{{Resources: []string{"*"}, Verbs: []string{"*"}}}, true, nil
 	}
 	if err != nil {
 		return conn.explainServer("what you may do", err)
@@ -183,13 +196,13 @@ func (o *canIOptions) listRules(ctx context.Context, conn *connection) error {
 	if o.quiet {
 		return nil
 	}
-	laid := output.Table{Header: []string{"VERBS", "NAMES"}, Colors: o.colors(o.Out)}
+	laid := output.Table{Header: []string{"RESOURCES", "VERBS", "NAMES"}, Colors: o.colors(o.Out)}
 	for _, r := range rules {
 		names := "all"
 		if len(r.Names) > 0 {
 			names = strings.Join(r.Names, ",")
 		}
-		laid.Rows = append(laid.Rows, []string{strings.Join(r.Verbs, ","), names})
+		laid.Rows = append(laid.Rows, []string{strings.Join(r.Resources, ","), strings.Join(r.Verbs, ","), names})
 	}
 	return laid.Print(o.Out)
 }

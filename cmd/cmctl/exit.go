@@ -80,9 +80,9 @@ type objectError struct {
 func (e *objectError) Error() string {
 	text := e.err.Error()
 	text = strings.TrimPrefix(text, e.object+": ")
-	for _, name := range []string{e.object, "configmaps " + strconv.Quote(e.name), "ConfigMap " + strconv.Quote(e.name)} {
+	for _, name := range []string{e.object, "configmaps " + strconv.Quote(e.name), "ConfigMap " + strconv.Quote(e.name), "configmaps"} {
 		if rest, ok := strings.CutPrefix(text, name+" "); ok {
-			text = rest
+			text = strings.TrimPrefix(rest, "is ") // what is left stands behind a colon
 		}
 	}
 	object, server := e.object, ""
@@ -311,6 +311,8 @@ func hint(err error, command string) string {
 		return fmt.Sprintf("look at what it is now with 'cmctl get %s -o yaml%s', and decide", about.name, about.where)
 	case refusedForImmutable(err):
 		return fmt.Sprintf("its data can't change, for it is immutable: make a changed copy with 'cmctl edit %[1]s --save-as NEWNAME%[2]s', or delete it and create it again, as 'cmctl replace --force -f FILE%[2]s' does", about.name, about.where)
+	case apierrors.HasStatusCause(err, types.CauseNotYours):
+		return fmt.Sprintf("the namespace is not there, and you may not make it: ask somebody who may create namespaces; 'cmctl auth whoami%s' tells who you are to this server", about.host)
 	case missingNamespace(err) != "":
 		return fmt.Sprintf("this server makes no namespaces by itself; make it first, with 'kubectl create namespace %s' for example", missingNamespace(err))
 	case apierrors.IsNotFound(err) && isOtherKind(about.name):

@@ -83,6 +83,10 @@ func TestReport(t *testing.T) {
 		{"the object is in the text", &objectError{object: "O", server: "S", err: errors.New("gave up on O")}, "error: gave up on O (server S)\n"},
 		{"the server is in the text", &objectError{object: "O", server: "S", err: errors.New("cannot reach S")}, "error: O: cannot reach S\n"},
 		{"the object and a colon are in the text", &objectError{object: "O", server: "S", err: errors.New("O: it is broken")}, "error: O on S: it is broken\n"},
+		{"forbidden", &objectError{object: `configmaps "a" in namespace "n"`, name: "a", server: "S", err: types.ConfigMaps.Forbidden("a", `User "u" cannot do it`)},
+			"error: configmaps \"a\" in namespace \"n\" on S: forbidden: User \"u\" cannot do it\nhint: 'cmctl auth whoami' tells who you are to this server, 'cmctl auth can-i --list' what you may do\n"},
+		{"forbidden before there is a name", &objectError{object: `configmaps "a" in namespace "n"`, name: "a", server: "S", err: types.AccessForbidden(types.ConfigMaps.GroupResource(), "", `User "u" cannot do it`)},
+			"error: configmaps \"a\" in namespace \"n\" on S: forbidden: User \"u\" cannot do it\nhint: 'cmctl auth whoami' tells who you are to this server, 'cmctl auth can-i --list' what you may do\n"},
 		{"interrupted", &interruptedError{context.Canceled}, "error: interrupted\n"},
 		{"interrupted at an object", &interruptedError{&objectError{object: "O", server: "S", err: context.Canceled}}, "error: interrupted\n"},
 		{"interrupted with something to say", &interruptedError{&objectError{object: "O", server: "S", err: errors.New("unknown outcome")}}, "error: interrupted: O on S: unknown outcome\n"},
@@ -109,6 +113,7 @@ func TestHints(t *testing.T) {
 	}{
 		{"not there", on(types.ConfigMaps.NotFound("flags")), "'cmctl get -A --server=http://s' lists what there is"},
 		{"no namespace", on(types.Namespaces.NotFound("n")), "make it first, with 'kubectl create namespace n' for example"},
+		{"no namespace, and no right to make it", on(types.NamespaceNotYours("n")), "you may not make it: ask somebody who may create namespaces; 'cmctl auth whoami --server=http://s' tells"},
 		{"outcome unknown", on(&retry.OutcomeUnknownError{Err: errors.New("x")}), "'cmctl get flags --server=http://s --namespace=n'"},
 		{"another object", on(&retry.ReplacedError{}), "'cmctl get flags --server=http://s --namespace=n'"},
 		{"no object", &retry.ReplacedError{}, "'cmctl get'"},

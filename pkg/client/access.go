@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -20,9 +21,10 @@ var ErrNoAccessControl = errors.New("the server has no access control")
 
 // Access is something to do with ConfigMaps.
 type Access struct {
-	Verb      string // the API's: get, list, update, or * for all
-	Name      string // empty for any
-	Namespace string // empty for all
+	Verb        string // the API's: get, list, update, or * for all
+	Subresource string // history, or empty for the ConfigMaps themselves
+	Name        string // empty for any
+	Namespace   string // empty for all
 }
 
 // AccessAnswer is what a server says of it.
@@ -31,10 +33,11 @@ type AccessAnswer struct {
 	Reason  string // may be empty
 }
 
-// AccessRule allows verbs on ConfigMaps.
+// AccessRule allows verbs on ConfigMaps or subresources of theirs.
 type AccessRule struct {
-	Verbs []string
-	Names []string // empty for all
+	Resources []string // configmaps, configmaps/history, */history, or * for all
+	Verbs     []string
+	Names     []string // empty for all
 }
 
 // CanI asks whether the caller may do that. ErrNoAccessControl means that nobody
@@ -43,7 +46,7 @@ func (c *Client) CanI(ctx context.Context, what Access) (AccessAnswer, error) {
 	review := authorizationv1.SelfSubjectAccessReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: authorizationv1.SchemeGroupVersion.String(), Kind: "SelfSubjectAccessReview"},
 		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: what.Namespace, Verb: what.Verb, Resource: types.ConfigMaps.Plural, Name: what.Name, Version: "v1",
+			Namespace: what.Namespace, Verb: what.Verb, Resource: types.ConfigMaps.Plural, Subresource: what.Subresource, Name: what.Name, Version: "v1",
 		}},
 	}
 	err := c.review(ctx, authorizationv1.GroupName, "selfsubjectaccessreviews", "what you may do", &review)
@@ -62,15 +65,25 @@ func (c *Client) AccessRules(ctx context.Context, namespace string) (rules []Acc
 		return nil, false, err
 	}
 	for _, r := range review.Status.ResourceRules {
-		if matches(r.APIGroups, "") && matches(r.Resources, types.ConfigMaps.Plural) {
-			rules = append(rules, AccessRule{Verbs: r.Verbs, Names: r.ResourceNames})
+		concerned := ofConfigMaps(r.Resources)
+		if len(concerned) > 0 && (slices.Contains(r.APIGroups, "") || slices.Contains(r.APIGroups, "*")) {
+			rules = append(rules, AccessRule{Resources: concerned, Verbs: r.Verbs, Names: r.ResourceNames})
 		}
 	}
 	return rules, !review.Status.Incomplete, nil
 }
 
-func matches(list []string, word string) bool {
-	return slices.Contains(list, word) || slices.Contains(list, "*")
+// ofConfigMaps are those of a rule's resources that are, or include, ConfigMaps or a
+// subresource of theirs.
+func ofConfigMaps(resources []string) []string {
+	var concerned []string
+	for _, resource := range resources {
+		of, _, _ := strings.Cut(resource, "/")
+		if of == types.ConfigMaps.Plural || of == "*" {
+			concerned = append(concerned, resource)
+		}
+	}
+	return concerned
 }
 
 // User is whom a server takes a caller for.

@@ -35,13 +35,14 @@ func guarded(t *testing.T) *client.Client {
 	}
 	answer("authorization.k8s.io/v1/selfsubjectaccessreviews", func(r map[string]any) {
 		spec := r["spec"].(map[string]any)["resourceAttributes"].(map[string]any)
-		allowed := spec["verb"] == "get" && spec["namespace"] == "team-a" && spec["name"] == "flags" && spec["resource"] == "configmaps"
+		allowed := spec["verb"] == "get" && spec["namespace"] == "team-a" && spec["name"] == "flags" && spec["resource"] == "configmaps" && (spec["subresource"] == nil || spec["subresource"] == "history")
 		r["status"] = map[string]any{"allowed": allowed, "reason": "because"}
 	})
 	answer("authorization.k8s.io/v1/selfsubjectrulesreviews", func(r map[string]any) {
 		r["status"] = map[string]any{"incomplete": true, "resourceRules": []any{
 			map[string]any{"verbs": []string{"get"}, "apiGroups": []string{""}, "resources": []string{"configmaps", "pods"}, "resourceNames": []string{"flags"}},
 			map[string]any{"verbs": []string{"list"}, "apiGroups": []string{"*"}, "resources": []string{"*"}},
+			map[string]any{"verbs": []string{"get"}, "apiGroups": []string{""}, "resources": []string{"configmaps/history", "pods/log", "*/status"}},
 			map[string]any{"verbs": []string{"watch"}, "apiGroups": []string{"apps"}, "resources": []string{"*"}},
 			map[string]any{"verbs": []string{"create"}, "apiGroups": []string{""}, "resources": []string{"pods"}},
 		}}
@@ -54,14 +55,17 @@ func guarded(t *testing.T) *client.Client {
 
 func TestCanI(t *testing.T) {
 	c := guarded(t)
-	for verb, want := range map[string]bool{"get": true, "update": false} {
-		got, err := c.CanI(t.Context(), client.Access{Verb: verb, Name: "flags", Namespace: "team-a"})
+	for what, want := range map[client.Access]bool{
+		{Verb: "get"}: true, {Verb: "update"}: false, {Verb: "get", Subresource: "history"}: true, {Verb: "get", Subresource: "status"}: false,
+	} {
+		what.Name, what.Namespace = "flags", "team-a"
+		got, err := c.CanI(t.Context(), what)
 		if err != nil || got.Allowed != want || got.Reason != "because" {
-			t.Errorf("%s: %v, %v", verb, got, err)
+			t.Errorf("%v: %v, %v", what, got, err)
 		}
 	}
 	rules, complete, err := c.AccessRules(t.Context(), "team-a")
-	if want := "[{[get] [flags]} {[list] []}]"; err != nil || complete || fmt.Sprint(rules) != want {
+	if want := "[{[configmaps] [get] [flags]} {[*] [list] []} {[configmaps/history */status] [get] []}]"; err != nil || complete || fmt.Sprint(rules) != want {
 		t.Errorf("got %v, %v, %v", rules, complete, err)
 	}
 	if me, err := c.WhoAmI(t.Context()); err != nil || me.Username != "ann" || me.UID != "7" || !slices.Equal(me.Groups, []string{"a"}) {

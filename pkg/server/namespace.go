@@ -33,7 +33,9 @@ func (s *Server) place(ctx context.Context, r *request, name string) (store.Txn,
 	key := keyOf(types.Namespaces, "", r.namespace)
 	rec, err := s.store.Get(ctx, key, 0)
 	switch {
-	case errors.Is(err, store.ErrNotFound) && (s.options.StrictNamespaces || !s.mayMakeNamespace(r)):
+	case errors.Is(err, store.ErrNotFound) && !s.mayMakeNamespace(r):
+		return store.Txn{}, types.NamespaceNotYours(r.namespace)
+	case errors.Is(err, store.ErrNotFound) && s.options.StrictNamespaces:
 		return store.Txn{}, types.Namespaces.NotFound(r.namespace)
 	case errors.Is(err, store.ErrNotFound):
 		return s.newNamespace(r.namespace)

@@ -181,6 +181,22 @@ func (r *Resource) NamespaceTerminating(name, namespace string) *StatusError {
 	return err
 }
 
+// CauseNotYours is the type of the cause by which a client knows that a namespace is not
+// there, and that who sent the request may not make it.
+const CauseNotYours metav1.CauseType = "NamespaceNotYoursToCreate"
+
+// NamespaceNotYours refuses to create an object in a namespace that is not there, of
+// somebody who may not make it.
+func NamespaceNotYours(namespace string) *StatusError {
+	err := Namespaces.NotFound(namespace)
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{
+		Type:    CauseNotYours,
+		Message: "the user may not create namespaces",
+		Field:   "metadata.namespace",
+	}}
+	return err
+}
+
 // BadRequest refuses a request that can't be understood.
 func BadRequest(message string) *StatusError {
 	return failure(http.StatusBadRequest, metav1.StatusReasonBadRequest, message, nil)
