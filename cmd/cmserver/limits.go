@@ -23,6 +23,7 @@ type limitsConfig struct {
 	MaxWatches               int    `mapstructure:"max-watches"`
 	MaxWatchesPerUser        int    `mapstructure:"max-watches-per-user"`
 	MaxBodyMemory            string `mapstructure:"max-body-memory"`
+	MaxAnswerMemory          string `mapstructure:"max-answer-memory"`
 	MaxConnections           int    `mapstructure:"max-connections"`
 	MaxConnectionsPerAddress int    `mapstructure:"max-connections-per-address"`
 	NamespaceMaxObjects      int64  `mapstructure:"namespace-max-objects"`
@@ -36,6 +37,8 @@ const (
 	most = 1_000_000
 	// leastBodyMemory is that of a few bodies of the largest size.
 	leastBodyMemory = 8 << 20
+	// leastAnswerMemory is that of a few answers of the largest object.
+	leastAnswerMemory = 8 << 20
 )
 
 func addLimitsFlags(f *pflag.FlagSet) {
@@ -46,6 +49,7 @@ func addLimitsFlags(f *pflag.FlagSet) {
 	f.Int("max-watches", server.DefaultMaxWatches, "`N` watches may be open; those beyond get 429")
 	f.Int("max-watches-per-user", 0, "`N` of them may be one user's (default: half)")
 	f.String("max-body-memory", "64Mi", "`SIZE` of memory for the bodies of requests, beyond 4 KiB of each; one user has half")
+	f.String("max-answer-memory", "256Mi", "`SIZE` of memory for answers that are being sent, beyond 16 KiB of each; one user has half")
 	f.Int("max-connections", defaultMaxConnections, "`N` connections may be open; those beyond are closed at once")
 	f.Int("max-connections-per-address", 0, "`N` of them may come from one address (default: half)")
 	f.Int64("namespace-max-objects", 0, "`N` ConfigMaps that a namespace may hold for which no ResourceQuota says it (default: any number)")
@@ -55,6 +59,7 @@ func addLimitsFlags(f *pflag.FlagSet) {
 
 func (c limitsConfig) validateLimits() error {
 	_, bodies := size("max-body-memory", c.MaxBodyMemory, leastBodyMemory)
+	_, answers := size("max-answer-memory", c.MaxAnswerMemory, leastAnswerMemory)
 	_, bytes := c.defaults()
 	return errors.Join(
 		between("max-requests-inflight", c.MaxReads, 1, most),
@@ -65,7 +70,7 @@ func (c limitsConfig) validateLimits() error {
 		between("max-connections", c.MaxConnections, 1, most),
 		between("max-connections-per-address", c.MaxConnectionsPerAddress, 0, most),
 		between("namespace-max-objects", c.NamespaceMaxObjects, 0, math.MaxInt32),
-		bodies, bytes,
+		bodies, answers, bytes,
 	)
 }
 
@@ -117,7 +122,9 @@ func (p *protection) addQuotas(c limitsConfig, log *slog.Logger) error {
 func (c limitsConfig) limit(o *server.Options) {
 	o.MaxInFlight, o.MaxMutatingInFlight, o.MaxInFlightPerUser = c.MaxReads, c.MaxWrites, c.MaxInFlightPerUser
 	o.MaxWatches, o.MaxWatchesPerUser = c.MaxWatches, c.MaxWatchesPerUser
-	o.MaxReceivedBytes, _ = size("max-body-memory", c.MaxBodyMemory, leastBodyMemory) // which validateLimits has looked at
+	// validateLimits has looked at both.
+	o.MaxReceivedBytes, _ = size("max-body-memory", c.MaxBodyMemory, leastBodyMemory)
+	o.MaxAnswerBytes, _ = size("max-answer-memory", c.MaxAnswerMemory, leastAnswerMemory)
 }
 
 // connections bounds those that are open.

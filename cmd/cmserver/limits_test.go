@@ -27,6 +27,7 @@ func TestSettingsOfLimits(t *testing.T) {
 		says []string
 	}{
 		"too little memory":       {[]string{"--max-body-memory", "1Mi"}, []string{"--max-body-memory", "64Mi"}},
+		"too little for answers":  {[]string{"--max-answer-memory", "1Mi"}, []string{"--max-answer-memory", "64Mi"}},
 		"memory that is no size":  {[]string{"--max-body-memory", "lots"}, []string{"--max-body-memory"}},
 		"namespaces of no bytes":  {[]string{"--namespace-max-bytes", "0"}, []string{"--namespace-max-bytes"}},
 		"less than no objects":    {[]string{"--namespace-max-objects=-1"}, []string{"--namespace-max-objects"}},

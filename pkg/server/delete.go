@@ -45,10 +45,11 @@ func (s *Server) deleteCollection(r *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	found, err := s.find(r, o, store.Whole)
+	found, err := s.gather(r, o, store.Whole)
 	if err != nil {
 		return answer{}, err
 	}
+	s.answers.built(&r.info.held.answer) // to delete takes longer than lists should wait
 	for _, rec := range found.records {
 		namespace, name := splitKey(r.resource, rec.Key)
 		if _, err := d.run(r.context(), r.resource, namespace, name); err != nil && !apierrors.IsNotFound(err) {

@@ -56,7 +56,9 @@ func (h *hall) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
 // open runs a test beside a server. In the end nothing may be held.
 func open(t *testing.T, o Options, test func(h *hall)) {
 	synctest.Test(t, func(t *testing.T) {
-		o.Store, o.Authenticator = accepting{}, named{}
+		if o.Authenticator = (named{}); o.Store == nil {
+			o.Store = accepting{}
+		}
 		h := &hall{t: t, server: New(o), conns: make(chan net.Conn), closed: make(chan struct{})}
 		hs := &http.Server{Handler: h.server.Handler()}
 		served := make(chan error, 1)
@@ -68,6 +70,10 @@ func open(t *testing.T, o Options, test func(h *hall)) {
 		in, writes := &h.server.intakes, &h.server.writes
 		if len(in.coming)+len(in.by)+len(in.memoryBy)+int(in.memory)+writes.taken+len(writes.by) != 0 {
 			t.Errorf("in the end are held: %+v, %+v", in, writes)
+		}
+		as := &h.server.answers
+		if len(as.places)+len(as.going)+len(as.memoryBy)+int(as.memory)+h.server.reads.taken != 0 {
+			t.Errorf("in the end answers are held: %+v, and %d reads", as, h.server.reads.taken)
 		}
 	})
 }

@@ -131,6 +131,7 @@ func tooManyOf(who sender, kind string) error {
 type held struct {
 	who     sender
 	body    intake
+	answer  outgoing
 	writing bool
 }
 
@@ -143,12 +144,14 @@ func (s *Server) limit(next http.Handler) http.Handler {
 		switch {
 		case isProbe(r.URL.Path):
 		case r.Method == http.MethodGet || r.Method == http.MethodHead:
-			who := senderOf(r)
-			if err := s.reads.enter(who); err != nil {
+			held := &infoOf(r).held
+			held.who = senderOf(r)
+			if err := s.reads.enter(held.who); err != nil {
 				s.refuse(w, r, err)
 				return
 			}
-			defer s.reads.leave(who)
+			defer s.reads.leave(held.who)
+			defer s.answers.release(held)
 			if r.ContentLength != 0 && r.ProtoMajor == 1 {
 				// Nobody reads it. net/http would have the answer wait for it, if the
 				// connection were to be used again.
@@ -175,6 +178,7 @@ func (s *Server) giveBack(h *held) {
 		s.writes.leave(h.who)
 	}
 	s.intakes.release(&h.body)
+	s.answers.release(h)
 }
 
 // The limits of the head of a request, beside that of its length, which whoever

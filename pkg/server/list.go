@@ -22,7 +22,7 @@ func (s *Server) list(r *request) (answer, error) {
 	if o.Watch {
 		return s.follow(r, o)
 	}
-	found, err := s.find(r, o, partFor(r.form, r.resource))
+	found, err := s.gather(r, o, partFor(r.form, r.resource))
 	if err != nil {
 		return answer{}, err
 	}
@@ -57,6 +57,23 @@ type found struct {
 	revision  store.Revision
 	next      string // continue token; empty: this was all
 	remaining int    // -1: not told
+}
+
+// gather is find in a place to build a list, and with room for what it found.
+func (s *Server) gather(r *request, o *internalversion.ListOptions, part store.Part) (found, error) {
+	held := &r.info.held
+	if err := s.answers.build(r.context(), &held.answer); err != nil {
+		return found{}, err
+	}
+	f, err := s.find(r, o, part)
+	if err != nil {
+		return found{}, err
+	}
+	length := 0
+	for _, rec := range f.records {
+		length += len(rec.Value)
+	}
+	return f, s.answers.reserve(held, length)
 }
 
 // find reads what a request asks for, and as much of each object as is needed.

@@ -63,8 +63,9 @@ func (s *Server) respond(w http.ResponseWriter, r *request, a answer, err error)
 	var text []byte
 	form := r.form
 	if err == nil && a.stream == nil {
-		text, err = a.body(s.render, form)
+		text, err = s.write(r, a)
 	}
+	s.answers.built(&r.info.held.answer)
 	if err != nil {
 		if errors.Is(err, context.Canceled) && r.context().Err() != nil {
 			r.info.code = statusClientGone
@@ -89,23 +90,50 @@ func (s *Server) respond(w http.ResponseWriter, r *request, a answer, err error)
 		return
 	}
 	h.Set("Content-Type", form.ContentType())
-	send(w, r.http.Header, a.code, text)
+	s.send(w, r, a.code, text)
+}
+
+// write makes the text of an answer, and has its memory counted.
+func (s *Server) write(r *request, a answer) ([]byte, error) {
+	text, err := a.body(s.render, r.form)
+	if err != nil {
+		return nil, err
+	}
+	held := &r.info.held
+	if r.http.Method != http.MethodGet {
+		s.answers.insist(held, len(text))
+		return text, nil
+	}
+	return text, s.answers.reserve(held, len(text))
 }
 
 // send writes a whole body, compressed if that is worth it and welcome. A client
-// that is gone can't be told so.
-func send(w http.ResponseWriter, request http.Header, code int, body []byte) {
+// that is gone can't be told so, and one that does not take its answer is cut off.
+func (s *Server) send(w http.ResponseWriter, r *request, code int, body []byte) {
 	h := w.Header()
 	h.Add("Vary", "Accept-Encoding")
-	if render.Compressible(request, len(body)) {
+	zip := render.Compressible(r.http.Header, len(body))
+	if zip {
 		h.Set("Content-Encoding", "gzip")
-		w.WriteHeader(code)
-		_ = render.Compress(w, body)
+	} else {
+		h.Set("Content-Length", strconv.Itoa(len(body)))
+	}
+	w.WriteHeader(code)
+	if len(body) <= freeAnswerBytes {
+		_, _ = w.Write(body)
 		return
 	}
-	h.Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(code)
-	_, _ = w.Write(body)
+	var err error
+	out := s.answers.pace(r.context(), &r.info.held, w)
+	defer s.answers.sent(&r.info.held)
+	if zip {
+		err = render.Compress(out, body)
+	} else {
+		_, err = out.Write(body)
+	}
+	if err != nil {
+		panic(http.ErrAbortHandler) // it must not look whole
+	}
 }
 
 // refusal makes an answer of an error.

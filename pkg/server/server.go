@@ -52,6 +52,7 @@ const (
 	DefaultMaxWatches          = 10_000
 	DefaultMaxReceiving        = 16_384
 	DefaultMaxReceivedBytes    = 64 << 20
+	DefaultMaxAnswerBytes      = 256 << 20
 	DefaultRequestTimeout      = time.Minute
 )
 
@@ -93,6 +94,10 @@ type Options struct {
 	// one more, the body that comes slowest is given up, with 429.
 	MaxReceiving     int
 	MaxReceivedBytes int64
+	// MaxAnswerBytes limits how much memory all answers have until they are sent, beyond
+	// 16 KiB each; one user may have half. A read beyond gets 429, unless an answer can
+	// be given up that has been taken slowly for some seconds: its connection is cut.
+	MaxAnswerBytes int64
 	// RequestTimeout limits how long one request may take that is no watch.
 	RequestTimeout time.Duration
 	// StrictNamespaces refuses to create objects in a namespace that was not
@@ -128,6 +133,7 @@ type Server struct {
 	reads   places
 	writes  places
 	intakes intakes
+	answers answers
 	queue   queue // of writes that name no version
 	fields  map[*types.Resource]*fieldmanager.Manager
 	watches watches
@@ -168,6 +174,9 @@ func New(o Options) *Server {
 	if o.MaxReceivedBytes == 0 {
 		o.MaxReceivedBytes = DefaultMaxReceivedBytes
 	}
+	if o.MaxAnswerBytes == 0 {
+		o.MaxAnswerBytes = DefaultMaxAnswerBytes
+	}
 	if o.Version == (version.Info{}) {
 		o.Version = Version("devel")
 	}
@@ -182,6 +191,7 @@ func New(o Options) *Server {
 		reads:   newPlaces("reads", o.MaxInFlight, o.MaxInFlightPerUser),
 		writes:  newPlaces("writes", o.MaxMutatingInFlight, o.MaxInFlightPerUser),
 		intakes: newIntakes(o),
+		answers: newAnswers(o.MaxAnswerBytes),
 		queue:   queue{limit: max(1, o.MaxMutatingInFlight/2)},
 		fields:  fieldManagers(),
 		watches: watches{places: newPlaces("watches", o.MaxWatches, o.MaxWatchesPerUser)},
