@@ -105,8 +105,8 @@ func TestThePaceOfAnAnswer(t *testing.T) {
 	}{
 		"at once":             {1 << 20, 0, false, 0},
 		"no hurry":            {16 << 10, time.Second, false, 31 * time.Second},
-		"at half the pace":    {16 << 10, 2 * time.Second, true, 20 * time.Second},
-		"hardly":              {1, time.Second, true, 10 * time.Second},
+		"at half the pace":    {16 << 10, 2 * time.Second, true, 14 * time.Second},
+		"hardly":              {600, time.Second, true, 10 * time.Second},
 		"beyond time for all": {17 << 10, 4 * time.Second, true, 13 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
