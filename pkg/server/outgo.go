@@ -106,7 +106,7 @@ const answerBytes = "bytes of answers that are being sent"
 
 func (as *answers) makeRoomLocked(held *held, more int64) error {
 	own := held.answer.memory
-	if mine := as.memoryBy[held.who]; held.who != (sender{}) && mine > own && mine+more > as.share {
+	if mine := as.memoryBy[held.who]; mine > own && mine+more > as.share {
 		return tooManyOf(held.who, answerBytes)
 	}
 	for as.memory > own && as.memory+more > as.limit {
@@ -121,7 +121,7 @@ func (as *answers) setMemoryLocked(held *held, size int64) {
 	more := size - held.answer.memory
 	held.answer.memory = size
 	as.memory += more
-	if more != 0 && held.who != (sender{}) {
+	if more != 0 {
 		subtract(as.memoryBy, held.who, -more)
 	}
 }
