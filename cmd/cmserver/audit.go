@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/pflag"
@@ -49,18 +48,6 @@ func addAuditFlags(f *pflag.FlagSet) {
 	f.Int("audit-log-maxbackup", 0, "`N` rotated files of the audit log are kept; 0 keeps all")
 	f.Int("audit-log-maxage", 0, "`DAYS` that rotated files of the audit log are kept; 0 keeps them for ever")
 	f.Bool("audit-log-compress", false, "compress rotated files of the audit log")
-}
-
-// checkAudit refuses files that are given, and are empty text: what is meant to be
-// logged must not go unlogged.
-func (c auditConfig) checkAudit(given func(flag string) bool) error {
-	for flag, value := range map[string]string{auditPathFlag: c.AuditPath, auditPolicyFlag: c.AuditPolicy} {
-		variable := "CMSERVER_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
-		if _, inVariable := os.LookupEnv(variable); value == "" && (given(flag) || inVariable) {
-			return fmt.Errorf("--%s is given and empty: name a file, or leave it out", flag)
-		}
-	}
-	return nil
 }
 
 func (c auditConfig) validateAudit() error {

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 
 	"github.com/spf13/pflag"
 
@@ -22,15 +20,6 @@ type authzConfig struct {
 // addAuthzFlags declares them.
 func addAuthzFlags(f *pflag.FlagSet) {
 	f.String(rbacDirFlag, "", "`DIR` of manifests that say who may do what: Role, ClusterRole, RoleBinding and ClusterRoleBinding; read again when they change (default: everybody may do everything)")
-}
-
-// checkRBACDir refuses a folder that is given, and is empty text: what is meant to
-// close the server must not leave it open.
-func (c authzConfig) checkRBACDir(given bool) error {
-	if _, inVariable := os.LookupEnv("CMSERVER_RBAC_DIR"); c.RBACDir == "" && (given || inVariable) {
-		return errors.New("--rbac-dir is given and empty, which would let everybody do everything: name a folder, or leave it out")
-	}
-	return nil
 }
 
 // addRules adds what decides who may do what, and fails if there is anything in the

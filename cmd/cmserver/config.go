@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
+	"go.yaml.in/yaml/v3"
 
 	"example.com/cmctl/pkg/server"
 	"example.com/cmctl/pkg/server/inject"
@@ -97,13 +99,17 @@ func loadConfig(flags *pflag.FlagSet) (config, error) {
 // then default.
 func readConfig(flags *pflag.FlagSet) (config, error) {
 	v := viper.New()
-	v.SetEnvPrefix("CMSERVER")
+	v.SetEnvPrefix(variablePrefix)
 	v.SetEnvKeyReplacer(strings.NewReplacer("-", "_"))
 	v.AutomaticEnv()
 	if err := v.BindPFlags(flags); err != nil {
 		return config{}, err
 	}
-	if err := readFile(v, v.GetString(configFlag), flags); err != nil {
+	file, path, err := readFile(v, v.GetString(configFlag), flags)
+	if err != nil {
+		return config{}, err
+	}
+	if err := checkGiven(flags, file, path); err != nil {
 		return config{}, err
 	}
 	if err := checkTypes(v, flags); err != nil {
@@ -116,13 +122,6 @@ func readConfig(flags *pflag.FlagSet) (config, error) {
 	if c.InMemory && (flags.Changed("data-dir") || v.InConfig("data-dir")) {
 		return config{}, errors.New("--in-memory keeps nothing in --data-dir; give one of the two")
 	}
-	if err := c.checkRBACDir(flags.Changed(rbacDirFlag) || v.InConfig(rbacDirFlag)); err != nil {
-		return config{}, err
-	}
-	if err := c.checkAudit(func(flag string) bool { return flags.Changed(flag) || v.InConfig(flag) }); err != nil {
-		return config{}, err
-	}
-	var err error
 	if c.faults, err = inject.Parse(c.Inject); err != nil {
 		return config{}, fmt.Errorf("--inject: %w", err)
 	}
@@ -134,6 +133,9 @@ func readConfig(flags *pflag.FlagSet) (config, error) {
 func checkTypes(v *viper.Viper, flags *pflag.FlagSet) error {
 	var errs []error
 	flags.VisitAll(func(f *pflag.Flag) {
+		if !isSetting(f) {
+			return
+		}
 		var err error
 		text := v.GetString(f.Name)
 		switch f.Value.Type() {
@@ -154,46 +156,59 @@ func checkTypes(v *viper.Viper, flags *pflag.FlagSet) error {
 // example says what a setting of a type takes.
 var example = map[string]string{"duration": "duration such as 30s", "bool": "true or false", "int": "number", "int64": "number"}
 
-// readFile reads the configuration file. Only one that was named must exist.
-func readFile(v *viper.Viper, path string, flags *pflag.FlagSet) error {
+// readFile reads the configuration file, and returns where it is and what it says, by
+// keys. Only one that was named must exist.
+func readFile(v *viper.Viper, path string, flags *pflag.FlagSet) (content map[string]any, found string, err error) {
 	named := path != ""
 	if !named {
 		dir, err := os.UserConfigDir()
 		if err != nil {
-			return nil // no home, no file
+			return nil, "", nil // no home, no file
 		}
 		path = filepath.Join(dir, "cmserver", "config.yaml")
 	}
-	v.SetConfigFile(path)
-	v.SetConfigType("yaml")
-	err := v.ReadInConfig()
+	text, err := os.ReadFile(path) // once: it may be a pipe
 	if errors.Is(err, fs.ErrNotExist) && !named {
-		return nil
+		return nil, "", nil
+	}
+	v.SetConfigType("yaml")
+	if err == nil {
+		err = v.ReadConfig(bytes.NewReader(text))
+	}
+	if err == nil {
+		err = checkKeys(text, flags)
+	}
+	said := map[string]any{}
+	if err == nil {
+		err = yaml.Unmarshal(text, &said)
 	}
 	if err != nil {
-		return fmt.Errorf("configuration file %s: %w", path, err)
+		return nil, "", fmt.Errorf("configuration file %s: %w", path, err)
 	}
-	return checkKeys(path, flags)
+	content = map[string]any{}
+	for key, value := range said { // whose case viper does not look at either
+		content[strings.ToLower(key)] = value
+	}
+	return content, path, nil
 }
 
 // checkKeys refuses settings that there are not: a misspelt one would silently
 // leave its default.
-func checkKeys(path string, flags *pflag.FlagSet) error {
+func checkKeys(text []byte, flags *pflag.FlagSet) error {
 	file := viper.New()
-	file.SetConfigFile(path)
 	file.SetConfigType("yaml")
-	if err := file.ReadInConfig(); err != nil {
-		return fmt.Errorf("configuration file %s: %w", path, err)
+	if err := file.ReadConfig(bytes.NewReader(text)); err != nil {
+		return err
 	}
 	var known []string
 	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Name != configFlag && f.Name != "help" {
+		if f.Name != configFlag && isSetting(f) {
 			known = append(known, f.Name)
 		}
 	})
 	for _, key := range file.AllKeys() {
 		if !slices.Contains(known, key) {
-			return fmt.Errorf("configuration file %s: unknown setting %q; the settings are %s", path, key, strings.Join(known, ", "))
+			return fmt.Errorf("unknown setting %q; the settings are %s", key, strings.Join(known, ", "))
 		}
 	}
 	return nil
