@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"slices"
 	"strings"
 
@@ -186,7 +185,7 @@ func (p *protection) addOIDC(m *authn.Methods, c authnConfig, log *slog.Logger) 
 
 func loadPool(flag, path string, parse func([]byte) (*x509.CertPool, error), log *slog.Logger) (*reload.Value[*x509.CertPool], error) {
 	v, err := reload.New(flag, []string{path}, log, func() (*x509.CertPool, error) {
-		content, err := os.ReadFile(path)
+		content, err := reload.ReadFile(path)
 		if err != nil {
 			return nil, err
 		}
@@ -203,7 +202,7 @@ func loadPool(flag, path string, parse func([]byte) (*x509.CertPool, error), log
 }
 
 func readTokens(path string, log *slog.Logger) (*authn.Tokens, error) {
-	file, err := os.Open(path)
+	file, err := reload.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	kjson "sigs.k8s.io/json"
 
+	"example.com/cmctl/pkg/server/reload"
 	"example.com/cmctl/pkg/types"
 )
 
@@ -57,10 +58,10 @@ func Load(path string, strict bool) (*Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() || info.Size() > maxFileBytes {
+	if info.Size() > maxFileBytes {
 		return nil, fmt.Errorf("%s is no file of at most %d KiB", path, maxFileBytes>>10)
 	}
-	text, err := os.ReadFile(path)
+	text, err := reload.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	kjson "sigs.k8s.io/json"
 
+	"example.com/cmctl/pkg/server/reload"
 	"example.com/cmctl/pkg/types"
 )
 
@@ -68,7 +69,7 @@ func (m *manifests) readFolder(dir string) (warnings []string) {
 			warnings = append(warnings, path+" is a folder: manifests are read from the folder itself only")
 		case !slices.Contains(endings, filepath.Ext(entry.Name())):
 			warnings = append(warnings, fmt.Sprintf("%s is not read: the names of manifests end in %s", path, strings.Join(endings, ", ")))
-		case !info.Mode().IsRegular(), info.Size() > maxFileBytes:
+		case info.Size() > maxFileBytes:
 			m.errs = append(m.errs, fmt.Errorf("%s is no file of at most %d MiB", path, maxFileBytes>>20))
 		default:
 			if info.Mode().Perm()&0o002 != 0 {
@@ -81,7 +82,7 @@ func (m *manifests) readFolder(dir string) (warnings []string) {
 }
 
 func (m *manifests) readFile(path string) {
-	text, err := os.ReadFile(path)
+	text, err := reload.ReadFile(path)
 	if err != nil {
 		m.errs = append(m.errs, err)
 		return

@@ -20,6 +20,7 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	kjson "sigs.k8s.io/json"
 
+	"example.com/cmctl/pkg/server/reload"
 	"example.com/cmctl/pkg/types"
 )
 
@@ -74,7 +75,7 @@ func (l *loader) folder(dir string) {
 			l.errs = append(l.errs, err)
 		case !slices.Contains(endings, filepath.Ext(name)):
 			l.refuse(name, fmt.Errorf("it is no manifest, whose names end in %s: move it out of the folder", strings.Join(endings, ", ")))
-		case !info.Mode().IsRegular(), info.Size() > maxFileBytes:
+		case info.Size() > maxFileBytes:
 			l.refuse(name, fmt.Errorf("it is no file of at most %d MiB", maxFileBytes>>20))
 		default:
 			l.file(name)
@@ -83,7 +84,7 @@ func (l *loader) folder(dir string) {
 }
 
 func (l *loader) file(name string) {
-	text, err := os.ReadFile(name)
+	text, err := reload.ReadFile(name)
 	if err != nil {
 		l.errs = append(l.errs, err)
 		return

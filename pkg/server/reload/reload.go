@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -34,7 +35,7 @@ type Value[T any] struct {
 }
 
 // New loads a value for the first time, and fails if that fails. paths are the files
-// that load reads, and folders of which it reads every file; name is what the log
+// that load reads, by Open or ReadFile, and folders of which it reads every file; name is what the log
 // calls them together.
 func New[T any](name string, paths []string, log *slog.Logger, load func() (T, error)) (*Value[T], error) {
 	v := &Value[T]{name: name, paths: paths, load: load, log: log}
@@ -101,17 +102,27 @@ func fingerprint(paths []string) [sha256.Size]byte {
 	h := sha256.New()
 	for _, path := range paths {
 		_ = filepath.WalkDir(resolved(path), func(name string, _ fs.DirEntry, err error) error {
-			content, readErr := os.ReadFile(name)
+			sum, readErr := digest(name)
 			if err != nil || (readErr != nil && !isFolder(name)) {
 				fmt.Fprintf(h, "%q: %v %v\n", name, err, readErr)
 				return nil
 			}
-			fmt.Fprintf(h, "%q: %d\n", name, len(content))
-			h.Write(content)
+			fmt.Fprintf(h, "%q: %x\n", name, sum)
 			return nil
 		})
 	}
 	return [sha256.Size]byte(h.Sum(nil))
+}
+
+func digest(name string) ([]byte, error) {
+	file, err := Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() // it was only read
+	h := sha256.New()
+	_, err = io.Copy(h, file)
+	return h.Sum(nil), err
 }
 
 // resolved follows links, which WalkDir does not.

@@ -46,11 +46,11 @@ func LoadCertificate(certFile, keyFile string, log *slog.Logger) (*Certificate, 
 }
 
 func loadPair(certFile, keyFile string, log *slog.Logger) (*tls.Certificate, error) {
-	cert, err := os.ReadFile(certFile)
+	cert, err := reload.ReadFile(certFile)
 	if err != nil {
 		return nil, fmt.Errorf("--tls-cert-file: %w", err)
 	}
-	key, err := os.ReadFile(keyFile)
+	key, err := reload.ReadFile(keyFile)
 	if err != nil {
 		return nil, fmt.Errorf("--tls-private-key-file: %w", err)
 	}
