@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"slices"
 	"syscall"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -123,7 +124,7 @@ func (a *auditing) applyTo(o *server.Options) {
 }
 
 // follow reads the policy again when it changes, and goes on in the file that is
-// there when it is told to, until ctx ends.
+// there when it is told to, or the other was taken away, until ctx ends.
 func (a *auditing) follow(ctx context.Context) {
 	if a == nil {
 		return
@@ -136,10 +137,14 @@ func (a *auditing) follow(ctx context.Context) {
 	told := make(chan os.Signal, 1)
 	signal.Notify(told, syscall.SIGHUP)
 	defer signal.Stop(told)
+	look := time.NewTicker(time.Second)
+	defer look.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-look.C:
+			a.log.Look()
 		case <-told:
 			if err := a.log.Reopen(); err != nil {
 				a.logger.Error("the audit log was not opened again", "err", err)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -41,9 +42,13 @@ type Log struct {
 
 	mu   sync.Mutex     // guards what follows, and is held while a line is written
 	out  io.WriteCloser // nil after Close
+	file os.FileInfo    // what is written to; nil where it is no file
 	torn bool           // the last line has no end
 	err  error          // of the last line
 	lost int            // lines since err came up
+	gone error          // that the file was taken away; nil again with Reopen
+
+	closing sync.WaitGroup // of files that were taken away
 }
 
 // Open opens the file to append to it, or makes it.
@@ -90,6 +95,7 @@ func (l *Log) open() error {
 	if err != nil {
 		return errors.Join(err, file.Close())
 	}
+	l.file = info
 	if l.options.MaxSize == 0 {
 		l.out = file
 		return nil
@@ -109,9 +115,12 @@ func (l *Log) Reopen() error {
 	}
 	old := l.out
 	err := l.open()
+	if err == nil {
+		l.gone = nil // whoever asks for this knows
+	}
 	l.mu.Unlock()
 	if err != nil {
-		return fmt.Errorf("the audit log %s stays what it was: %w", l.options.Path, err)
+		return fmt.Errorf("the audit log %s can't be opened: %w", l.options.Path, err)
 	}
 	return old.Close() // which may wait for files to be compressed
 }
@@ -122,17 +131,57 @@ func (l *Log) Close() error {
 	out := l.out
 	l.out = nil
 	l.mu.Unlock()
+	l.closing.Wait()
 	if out == nil {
 		return nil
 	}
 	return out.Close()
 }
 
-// Err says why the last line could not be written; nil if it was.
+// Err says why the last line could not be written, or that the file was taken away
+// since the last Reopen; nil if all is well.
 func (l *Log) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.err
+	if l.err != nil {
+		return l.err
+	}
+	return l.gone
+}
+
+// Look finds out whether the file is still there, and if not goes on in a new one.
+// Each line does so too, but there may be none for long.
+func (l *Log) Look() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.out != nil {
+		_ = l.stayLocked() // the next line tells, and until then gone does
+	}
+}
+
+// stayLocked makes sure that what is written is at the path: to a file that was
+// deleted or moved away, lines would be written in vain.
+func (l *Log) stayLocked() error {
+	if l.file == nil {
+		return nil
+	}
+	there, err := os.Stat(l.options.Path)
+	if err == nil && os.SameFile(there, l.file) {
+		return nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if l.gone == nil {
+		l.gone = fmt.Errorf("the audit log %s was deleted or moved away while it was written; send SIGHUP if that is well", l.options.Path)
+		l.options.Logger.Error("the audit log was deleted or moved away: what follows goes to a new file", "file", l.options.Path)
+	}
+	old := l.out
+	if err := l.open(); err != nil {
+		return fmt.Errorf("the audit log was deleted or moved away, and can't be made anew: %w", err)
+	}
+	l.closing.Go(func() { _ = old.Close() }) // which may wait; nothing of it is of use any more
+	return nil
 }
 
 // MaxLine is that of Sink.
@@ -166,12 +215,30 @@ func (l *Log) writeLocked(line []byte) error {
 	if l.out == nil {
 		return fmt.Errorf("the audit log %s is closed", filepath.Base(l.options.Path))
 	}
+	if err := l.stayLocked(); err != nil {
+		return err
+	}
 	if l.torn {
 		line = append([]byte{'\n'}, line...)
 	}
+	rotates := l.rotatesLocked(len(line))
 	n, err := l.out.Write(line)
 	if n > 0 {
 		l.torn = line[n-1] != '\n'
 	}
+	if rotates {
+		if there, err := os.Stat(l.options.Path); err == nil {
+			l.file = there
+		}
+	}
 	return err
+}
+
+// rotatesLocked tells whether a line of n bytes may begin another file.
+func (l *Log) rotatesLocked(n int) bool {
+	if l.file == nil || l.options.MaxSize == 0 {
+		return false
+	}
+	there, err := os.Stat(l.options.Path)
+	return err == nil && there.Size()+int64(n) >= int64(l.options.MaxSize)<<20
 }

@@ -169,12 +169,12 @@ func TestALogIsRotatedByOthers(t *testing.T) {
 		if err := os.Rename(path, path+".1"); err != nil {
 			t.Fatal(err)
 		}
-		write(t, l, "b") // it was not told yet
+		write(t, l, "b") // it was not told yet, and notices
 		if err := l.Reopen(); err != nil {
 			t.Fatal(err)
 		}
 		write(t, l, "c")
-		if moved, now := content(t, path+".1"), content(t, path); moved != "a\nb\n" || now != "c\n" {
+		if moved, now := content(t, path+".1"), content(t, path); moved != "a\n" || now != "b\nc\n" {
 			t.Errorf("the one has %q, the other %q", moved, now)
 		}
 	}
@@ -189,7 +189,7 @@ func TestALogIsRotatedByOthers(t *testing.T) {
 	}
 }
 
-// Where it can't be opened again, it goes on as it was.
+// Where it can't be opened again, it goes on once its file is back.
 func TestALogThatCantBeReopened(t *testing.T) {
 	l := opened(t, Options{})
 	folder := filepath.Dir(l.options.Path)
@@ -199,9 +199,12 @@ func TestALogThatCantBeReopened(t *testing.T) {
 	if err := l.Reopen(); err == nil {
 		t.Error("it was reopened")
 	}
+	if err := os.Rename(folder+"-moved", folder); err != nil {
+		t.Fatal(err)
+	}
 	write(t, l, "a")
-	if got := content(t, filepath.Join(folder+"-moved", "audit.log")); got != "a\n" {
-		t.Errorf("it has %q", got)
+	if got := content(t, l.options.Path); got != "a\n" || l.Err() != nil {
+		t.Errorf("it has %q, and says %v", got, l.Err())
 	}
 }
 
