@@ -13,6 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
+	"example.com/cmctl/pkg/server/authn"
 	"example.com/cmctl/pkg/types"
 )
 
@@ -79,6 +80,8 @@ func impersonated(h http.Header) (*user.DefaultInfo, error) {
 			wanted.Extra[key] = append(wanted.Extra[key], values...)
 		case name != authenticationv1.ImpersonateUserHeader && name != authenticationv1.ImpersonateUIDHeader:
 			return nil, types.BadRequest(fmt.Sprintf("header %s is not known", name))
+		case name == authenticationv1.ImpersonateUIDHeader && slices.Contains(values, ""):
+			return nil, types.BadRequest(fmt.Sprintf("header %s is empty", name))
 		case len(values) != 1:
 			return nil, types.BadRequest(fmt.Sprintf("header %s is given %d times", name, len(values)))
 		case name == authenticationv1.ImpersonateUserHeader:
@@ -89,6 +92,11 @@ func impersonated(h http.Header) (*user.DefaultInfo, error) {
 	}
 	if wanted != nil && wanted.Name == "" {
 		return nil, types.BadRequest(fmt.Sprintf("requested %#v without impersonating a user name", wanted))
+	}
+	if wanted != nil {
+		if err := authn.CheckNames(wanted); err != nil {
+			return nil, types.BadRequest(fmt.Sprintf("the headers %s… name nobody who could be: %v", impersonatePrefix, err))
+		}
 	}
 	return wanted, nil
 }

@@ -117,6 +117,9 @@ func userOf(c *x509.Certificate) (*user.DefaultInfo, error) {
 		}
 		who.UID = uid
 	}
+	if err := CheckNames(who); err != nil {
+		return nil, err
+	}
 	return who, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 
 	"k8s.io/apiserver/pkg/authentication/user"
 )
@@ -104,7 +105,7 @@ func (t *Tokens) add(fields []string) (warning string, err error) {
 	if len(fields) == 4 && fields[3] != "" {
 		who.Groups = strings.Split(fields[3], ",")
 	}
-	if err := checkNames(who); err != nil {
+	if err := CheckNames(who); err != nil {
 		return "", err
 	}
 	d = t.keyed(d)
@@ -132,21 +133,21 @@ func digestOf(field string) (d digest, warning string, err error) {
 	return sha256.Sum256([]byte(field)), warning, nil
 }
 
-// checkNames refuses what is very likely not what was meant.
-func checkNames(u *user.DefaultInfo) error {
-	odd := func(s string) bool { return strings.TrimSpace(s) != s || strings.ContainsFunc(s, isControl) }
+// CheckNames refuses a user whose names are very likely not what was meant, or look
+// like another's: an empty name or group, and spaces around, or control characters
+// within, name, UID and groups.
+func CheckNames(u *user.DefaultInfo) error {
+	odd := func(s string) bool { return strings.TrimSpace(s) != s || strings.ContainsFunc(s, unicode.IsControl) }
 	if u.Name == "" || odd(u.Name) || odd(u.UID) {
-		return errors.New("its user is empty, or user or uid begin or end with a space")
+		return errors.New("its user is empty, or user or uid begin or end with a space or have control characters")
 	}
 	for _, group := range u.Groups {
 		if group == "" || odd(group) {
-			return errors.New("one of its groups is empty, or begins or ends with a space")
+			return errors.New("one of its groups is empty, begins or ends with a space, or has control characters")
 		}
 	}
 	return nil
 }
-
-func isControl(c rune) bool { return c < ' ' || c == 0x7f }
 
 // NewToken makes a token that nobody can guess.
 func NewToken() string {
