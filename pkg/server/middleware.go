@@ -102,7 +102,7 @@ func (s *Server) recoverPanics(next http.Handler) http.Handler {
 				s.auditEnd(info)
 				panic(cause) // the way to cut a connection; net/http expects it
 			}
-			s.log.Error("panic", "id", info.id, "method", r.Method, "path", r.URL.Path,
+			s.log.Error("panic", "id", info.id, "method", audit.CutMethod(r.Method), "path", r.URL.Path,
 				"cause", cause, "stack", string(debug.Stack()))
 			s.auditEntry(info).Panicked()
 			if info.code != 0 {
@@ -142,7 +142,7 @@ func (s *Server) logAccess(r *http.Request, info *requestInfo, took time.Duratio
 	}
 	attrs := []slog.Attr{
 		slog.String("id", info.id),
-		slog.String("method", r.Method),
+		slog.String("method", audit.CutMethod(r.Method)),
 		slog.String("path", r.URL.Path),
 		slog.Int("code", code),
 		slog.Duration("duration", took),

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
+	"example.com/cmctl/pkg/server/audit"
 	"example.com/cmctl/pkg/server/render"
 	"example.com/cmctl/pkg/server/store"
 	"example.com/cmctl/pkg/types"
@@ -174,10 +175,10 @@ func (s *Server) statusOf(r *request, err error) *types.StatusError {
 		s.log.Error("store failed", "id", r.info.id, "err", err)
 		return types.StoreFailed()
 	case errors.As(err, &damage):
-		s.log.Error("stored data is damaged", "id", r.info.id, "method", r.http.Method, "path", r.http.URL.Path, "err", damage)
+		s.log.Error("stored data is damaged", "id", r.info.id, "method", audit.CutMethod(r.http.Method), "path", r.http.URL.Path, "err", damage)
 		return types.StoreDamaged(string(damage.Key), damage.File)
 	}
-	s.log.Error("internal error", "id", r.info.id, "method", r.http.Method, "path", r.http.URL.Path, "err", err)
+	s.log.Error("internal error", "id", r.info.id, "method", audit.CutMethod(r.http.Method), "path", r.http.URL.Path, "err", err)
 	return types.Internal(r.info.id)
 }
 

@@ -118,7 +118,7 @@ func (r *Recorder) begin(now time.Time, id string, a *authorizer.AttributesRecor
 		TypeMeta:                 metav1.TypeMeta{Kind: "Event", APIVersion: auditv1.SchemeGroupVersion.String()},
 		Level:                    e.rule.level,
 		AuditID:                  types.UID(id),
-		Verb:                     a.Verb,
+		Verb:                     CutMethod(a.Verb),
 		RequestReceivedTimestamp: metav1.NewMicroTime(now.UTC()),
 	}
 	if a.User != nil {

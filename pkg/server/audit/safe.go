@@ -14,6 +14,7 @@ const (
 	maxURI       = 4 << 10
 	maxUserAgent = 1 << 10
 	maxName      = 512
+	maxMethod    = 32
 	maxMessage   = 4 << 10
 	maxCauses    = 100
 	maxBody      = 4 << 20
@@ -21,6 +22,10 @@ const (
 
 // mark ends what was cut, as in Kubernetes.
 const mark = "...TRUNCATED"
+
+// CutMethod is a request's method, or what became of it, as a log has it: clients may
+// send any word.
+func CutMethod(method string) string { return cut(method, maxMethod) }
 
 // cut shortens what is too long, and says so.
 func cut(s string, most int) string {

@@ -90,6 +90,8 @@ func (s Server) http() *http.Server {
 		ErrorLog:          slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
 		ConnContext:       withPeer,
 		ConnState:         s.ConnState,
+		// Else net/http itself answers OPTIONS *, and nobody is asked who they are.
+		DisableGeneralOptionsHandler: true,
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: maxStreams,
 			SendPingTimeout:      quietTime,

@@ -421,6 +421,23 @@ func unixClient(t *testing.T, path string) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
+// Nothing is answered but by the handler, which asks who sends a request.
+func TestOptionsOfTheServerAreTheHandlersToAnswer(t *testing.T) {
+	urls, _ := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Error(w, r.RequestURI, http.StatusForbidden) }, nil, "127.0.0.1:0")
+	conn, err := net.Dial("tcp", strings.TrimPrefix(urls[0], "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(conn)
+	if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 403 ") {
+		t.Errorf("it answers %q, %v", answer, err)
+	}
+}
+
 func TestASocketTellsWhoConnects(t *testing.T) {
 	f := makeFiles(t)
 	certificate, err := f.load(slog.New(slog.DiscardHandler))
