@@ -80,6 +80,7 @@ type auditing struct {
 	policy *reload.Value[*audit.Policy] // nil: the default
 	strict bool
 	logger *slog.Logger
+	told   chan os.Signal // SIGHUP: the file is another
 }
 
 // openAudit opens the log, and reads the policy.
@@ -87,7 +88,7 @@ func (c auditConfig) openAudit(stdout io.Writer, log *slog.Logger) (*auditing, e
 	if c.AuditPath == "" {
 		return nil, nil
 	}
-	a := &auditing{strict: c.AuditMode == auditStrict, logger: log}
+	a := &auditing{strict: c.AuditMode == auditStrict, logger: log, told: make(chan os.Signal, 1)}
 	var err error
 	if c.AuditPolicy != "" {
 		a.policy, err = reload.New("the policy of --audit-policy-file", []string{c.AuditPolicy}, log, func() (*audit.Policy, error) {
@@ -106,6 +107,9 @@ func (c auditConfig) openAudit(stdout io.Writer, log *slog.Logger) (*auditing, e
 	if err != nil {
 		return nil, fmt.Errorf("--audit-log-path can't be used, choose another or make its folder: %w", err)
 	}
+	// From now on: who rotates the log does not ask whether the server is ready, and the
+	// signal would end it.
+	signal.Notify(a.told, syscall.SIGHUP)
 	return a, nil
 }
 
@@ -134,9 +138,6 @@ func (a *auditing) follow(ctx context.Context) {
 		go func() { defer close(done); a.policy.Run(ctx) }()
 		defer func() { <-done }()
 	}
-	told := make(chan os.Signal, 1)
-	signal.Notify(told, syscall.SIGHUP)
-	defer signal.Stop(told)
 	look := time.NewTicker(time.Second)
 	defer look.Stop()
 	for {
@@ -145,7 +146,7 @@ func (a *auditing) follow(ctx context.Context) {
 			return
 		case <-look.C:
 			a.log.Look()
-		case <-told:
+		case <-a.told:
 			if err := a.log.Reopen(); err != nil {
 				a.logger.Error("the audit log was not opened again", "err", err)
 				continue
@@ -160,6 +161,7 @@ func (a *auditing) close() {
 	if a == nil {
 		return
 	}
+	signal.Stop(a.told)
 	if err := a.log.Close(); err != nil {
 		a.logger.Warn("the audit log was not closed", "err", err)
 	}
