@@ -15,31 +15,8 @@ import (
 	"example.com/cmctl/pkg/server"
 	"example.com/cmctl/pkg/server/inject"
 	"example.com/cmctl/pkg/server/store"
+	"example.com/cmctl/test/pipes"
 )
-
-// pipes is a listener without a network, so that it can live in a synctest bubble.
-type pipes struct {
-	conns  chan net.Conn // of dial, to Accept
-	closed chan struct{}
-}
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error   { close(p.closed); return nil }
-func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
-
-func (p *pipes) dial(context.Context, string, string) (net.Conn, error) {
-	near, far := net.Pipe()
-	p.conns <- far
-	return near, nil
-}
 
 // overHTTP2 serves a store over HTTP/2, all of it on one connection.
 func overHTTP2(t *testing.T, o server.Options) (client *http.Client, s *server.Server, end func()) {
@@ -48,10 +25,10 @@ func overHTTP2(t *testing.T, o server.Options) (client *http.Client, s *server.S
 	s = server.New(o)
 	hs := &http.Server{Handler: s.Handler(), Protocols: &two}
 	hs.RegisterOnShutdown(s.EndWatches)
-	l := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
+	l := pipes.Listen()
 	served := make(chan error, 1)
 	go func() { served <- hs.Serve(l) }()
-	transport := &http.Transport{Protocols: &two, DialContext: l.dial}
+	transport := &http.Transport{Protocols: &two, DialContext: func(context.Context, string, string) (net.Conn, error) { return l.Dial(), nil }}
 	return &http.Client{Transport: transport}, s, func() {
 		if err := hs.Shutdown(t.Context()); err != nil {
 			t.Error(err)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 
 	"example.com/cmctl/pkg/server/store"
+	"example.com/cmctl/test/pipes"
 )
 
 // accepting is a store that takes everything and has nothing.
@@ -37,21 +37,8 @@ func (named) Authenticate(r *http.Request) (user.Info, error) {
 type hall struct {
 	t      *testing.T
 	server *Server
-	conns  chan net.Conn // of send, to Accept
-	closed chan struct{}
+	*pipes.Listener
 }
-
-func (h *hall) Accept() (net.Conn, error) {
-	select {
-	case c := <-h.conns:
-		return c, nil
-	case <-h.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (h *hall) Close() error   { close(h.closed); return nil }
-func (h *hall) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
 
 // open runs a test beside a server. In the end nothing may be held.
 func open(t *testing.T, o Options, test func(h *hall)) {
@@ -59,7 +46,7 @@ func open(t *testing.T, o Options, test func(h *hall)) {
 		if o.Authenticator = (named{}); o.Store == nil {
 			o.Store = accepting{}
 		}
-		h := &hall{t: t, server: New(o), conns: make(chan net.Conn), closed: make(chan struct{})}
+		h := &hall{t: t, server: New(o), Listener: pipes.Listen()}
 		hs := &http.Server{Handler: h.server.Handler()}
 		served := make(chan error, 1)
 		go func() { served <- hs.Serve(h) }()
@@ -89,8 +76,7 @@ type sending struct {
 // send begins the request of a user, whose body has so many pieces of this length, one
 // every so often, and lets run what can.
 func (h *hall) send(who string, pieces, length int, every time.Duration) *sending {
-	near, far := net.Pipe()
-	h.conns <- far
+	near := h.Dial()
 	h.t.Cleanup(func() { near.Close() })
 	r, began := &sending{}, time.Now()
 	go func() {
@@ -100,7 +86,7 @@ func (h *hall) send(who string, pieces, length int, every time.Duration) *sendin
 			fmt.Fprint(near, strings.Repeat(" ", length)) // which JSON passes over
 			select {
 			case <-time.After(every):
-			case <-h.closed:
+			case <-h.Closed():
 			}
 		}
 		fmt.Fprint(near, end)
@@ -220,8 +206,7 @@ func TestSlowBodiesTakeNoPlaceFromOthers(t *testing.T) {
 		}
 		h.is(h.send("jane", 1, 1000, 0), "one that is there", 201, "")
 		for range 3 {
-			near, far := net.Pipe()
-			h.conns <- far
+			near := h.Dial()
 			go io.Copy(io.Discard, near)
 			fmt.Fprint(near, "GET /openapi/v2 HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
 			h.t.Cleanup(func() { near.Close() })

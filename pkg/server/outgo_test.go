@@ -50,8 +50,7 @@ type reading struct {
 
 // read begins the list of a user, of which so many bytes are read every so often.
 func (h *hall) read(who string, piece int, every time.Duration) *reading {
-	near, far := net.Pipe()
-	h.conns <- far
+	near := h.Dial()
 	h.t.Cleanup(func() { near.Close() })
 	r, began := &reading{conn: near}, time.Now()
 	go func() {
@@ -73,7 +72,7 @@ func (h *hall) read(who string, piece int, every time.Duration) *reading {
 			}
 			select {
 			case <-time.After(every):
-			case <-h.closed:
+			case <-h.Closed():
 			}
 		}
 	}()

@@ -221,15 +221,21 @@ func (s *Server) object(r *request, o writeOptions) (types.Object, error) {
 	if found := types.MisreadUpdate(problems); r.http.Method == http.MethodPut && len(found) > 0 {
 		return nil, types.Misread(r.resource.Kind, found)
 	}
+	return obj, r.tell(o.fieldValidation, r.resource.Kind, problems)
+}
+
+// tell warns about what a body of this kind has too much, or refuses it, as the client
+// asked.
+func (r *request) tell(validation, kind string, problems []string) error {
 	switch {
-	case o.fieldValidation == metav1.FieldValidationStrict && len(problems) > 0:
-		return nil, r.resource.StrictDecoding(problems)
-	case o.fieldValidation != metav1.FieldValidationIgnore:
+	case validation == metav1.FieldValidationStrict && len(problems) > 0:
+		return types.StrictDecoding(kind, problems)
+	case validation != metav1.FieldValidationIgnore:
 		for _, p := range problems {
 			r.warn(p)
 		}
 	}
-	return obj, nil
+	return nil
 }
 
 // writeOptions are the parameters that writes have in common.

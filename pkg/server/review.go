@@ -45,15 +45,7 @@ func (s *Server) question(r *request, review *types.Review) (runtime.Object, err
 		return nil, err
 	}
 	r.auditSent(question)
-	switch {
-	case o.fieldValidation == metav1.FieldValidationStrict && len(problems) > 0:
-		return nil, review.StrictDecoding(problems)
-	case o.fieldValidation != metav1.FieldValidationIgnore:
-		for _, p := range problems {
-			r.warn(p)
-		}
-	}
-	return question, nil
+	return question, r.tell(o.fieldValidation, review.Kind, problems)
 }
 
 // reviewAnswer is a question with its answer in it.

@@ -82,8 +82,3 @@ func (r *Review) checkType(t typeMeta) error {
 	return BadRequest(unhandled(cmp.Or(t.Kind, r.Kind), cmp.Or(t.APIVersion, wanted), r.Kind,
 		fmt.Sprintf("this path takes kind %s of apiVersion %s only", r.Kind, wanted)))
 }
-
-// StrictDecoding refuses a question for the problems that Decode found.
-func (r *Review) StrictDecoding(problems []string) *StatusError {
-	return strictDecoding(r.Kind, problems)
-}

@@ -226,11 +226,7 @@ func BadVersion(path, version string) *StatusError {
 
 // StrictDecoding refuses a body with unknown or duplicate fields, where the
 // client asked for it with fieldValidation=Strict.
-func (r *Resource) StrictDecoding(problems []string) *StatusError {
-	return strictDecoding(r.Kind, problems)
-}
-
-func strictDecoding(kind string, problems []string) *StatusError {
+func StrictDecoding(kind string, problems []string) *StatusError {
 	// What YAML repeats is one problem with lines of its own.
 	rest := slices.IndexFunc(problems, func(p string) bool { return !repeatedKey.MatchString(p) })
 	if rest < 0 {

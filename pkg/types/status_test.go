@@ -36,7 +36,7 @@ func TestEveryRefusalIsAStatus(t *testing.T) {
 		{"name mismatch", types.NameMismatch(), 400, "BadRequest", apierrors.IsBadRequest, "metadata.name does not match the URL"},
 		{"namespace mismatch", types.NamespaceMismatch(), 400, "BadRequest", apierrors.IsBadRequest, "namespace of the provided object"},
 		{"bad version", types.BadVersion("metadata.resourceVersion", "abc"), 400, "BadRequest", apierrors.IsBadRequest, `"abc"`},
-		{"strict", types.ConfigMaps.StrictDecoding([]string{`unknown field "x"`}), 400, "BadRequest", apierrors.IsBadRequest, "strict decoding error"},
+		{"strict", types.StrictDecoding("ConfigMap", []string{`unknown field "x"`}), 400, "BadRequest", apierrors.IsBadRequest, "strict decoding error"},
 		{"invalid", types.ConfigMaps.Invalid("flags", invalid), 422, "Invalid", apierrors.IsInvalid, `ConfigMap "flags" is invalid`},
 		{"invalid options", types.InvalidOptions("CreateOptions", invalid), 422, "Invalid", apierrors.IsInvalid, "CreateOptions.meta.k8s.io"},
 		{"method", types.MethodNotAllowed(""), 405, "MethodNotAllowed", apierrors.IsMethodNotSupported, "does not allow this method"},

@@ -73,14 +73,15 @@ func TestImportsRunOneWay(t *testing.T) {
 			"pkg/server/quota", "pkg/server/render", "pkg/server/store", "pkg/types"},
 		"pkg/server/audit":           {"pkg/server/reload", "pkg/types"},
 		"pkg/server/authn":           {},
-		"pkg/server/authz":           {"pkg/server/reload", "pkg/types"},
+		"pkg/server/authz":           {"pkg/server/manifests", "pkg/types"},
+		"pkg/server/manifests":       {"pkg/server/reload", "pkg/types"},
 		"pkg/server/discovery":       {"pkg/types"},
 		"pkg/server/fieldmanager":    {"pkg/server/openapi", "pkg/types"},
 		"pkg/server/openapi":         {"pkg/types"},
 		"pkg/server/patch":           {"pkg/types"},
 		"pkg/server/render":          {"pkg/types"},
 		"pkg/server/inject":          {"pkg/types"},
-		"pkg/server/quota":           {"pkg/server/reload", "pkg/server/store", "pkg/types"},
+		"pkg/server/quota":           {"pkg/server/manifests", "pkg/server/store"},
 		"pkg/server/reload":          {},
 		"pkg/server/servertest":      {"pkg/server", "pkg/server/inject", "pkg/server/store", "pkg/server/store/local"},
 		"pkg/server/store":           {},
@@ -95,6 +96,7 @@ func TestImportsRunOneWay(t *testing.T) {
 		"test/e2e":                   {},
 		"test/house":                 {},
 		"test/load":                  {},
+		"test/pipes":                 {},
 	}
 	for _, p := range packages(t) {
 		name := strings.TrimPrefix(p.ImportPath, module)

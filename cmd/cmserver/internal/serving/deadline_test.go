@@ -11,35 +11,13 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"example.com/cmctl/test/pipes"
 )
 
-// pipes is a listener without a network, so that it can live in a synctest bubble.
-type pipes struct {
-	conns  chan net.Conn // of dial, to Accept
-	closed chan struct{}
-}
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error   { close(p.closed); return nil }
-func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
-
-func (p *pipes) dial() net.Conn {
-	near, far := net.Pipe()
-	p.conns <- far
-	return near
-}
-
 // start serves on pipes in the bubble until the returned function is called.
-func start(hs *http.Server, serve func(net.Listener) error) (*pipes, func()) {
-	l := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
+func start(hs *http.Server, serve func(net.Listener) error) (*pipes.Listener, func()) {
+	l := pipes.Listen()
 	ended := make(chan error, 1)
 	go func() { ended <- serve(l) }()
 	return l, func() { _ = hs.Close(); <-ended }
@@ -51,7 +29,7 @@ func TestAHandshakeHasItsTime(t *testing.T) {
 		hs.TLSConfig = &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return nil, errors.New("none") }}
 		l, end := start(hs, func(l net.Listener) error { return hs.ServeTLS(l, "", "") })
 		defer end()
-		conn := l.dial()
+		conn := l.Dial()
 		defer conn.Close()
 		if _, err := conn.Write([]byte("\x16\x03\x01\x02\x00\x01")); err != nil { // how a ClientHello begins
 			t.Fatal(err)
@@ -110,7 +88,7 @@ func TestAStuckConnectionIsClosedOverHTTP2(t *testing.T) {
 		defer end()
 		forever := make(chan struct{})
 		transport := &http.Transport{Protocols: &two, DialContext: func(context.Context, string, string) (net.Conn, error) {
-			return deaf{l.dial(), &stuck, forever}, nil
+			return deaf{l.Dial(), &stuck, forever}, nil
 		}}
 		resp, err := (&http.Client{Transport: transport}).Get("http://server/")
 		if err != nil {
