@@ -19,6 +19,7 @@ const (
 
 	defaultMemTableSize = 32 << 20 // one fills in seconds at full load; four are kept at most
 	minMemTableSize     = 256 << 10
+	maxMemTables        = 4 // at once, with their logs
 	defaultCacheBytes   = 64 << 20
 	baseBytes           = 64 << 20  // below which tables are merged as a whole
 	bytesPerSync        = 512 << 10 // so that no sync has to wait for much that was written before
@@ -34,7 +35,7 @@ func (s *Store) pebbleOptions(lock *pebble.Lock, readOnly bool) *pebble.Options 
 		FormatMajorVersion:          pebbleFormat,
 		CacheSize:                   s.opts.CacheBytes,
 		MemTableSize:                s.opts.memTableSize,
-		MemTableStopWritesThreshold: 4,
+		MemTableStopWritesThreshold: maxMemTables,
 		L0CompactionThreshold:       2,
 		L0StopWritesThreshold:       1000,
 		LBaseMaxBytes:               baseBytes,

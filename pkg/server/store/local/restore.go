@@ -90,7 +90,7 @@ func (b *BackupReader) Restore(ctx context.Context, o RestoreOptions) (store.Rev
 		return current, site.lock.Close()
 	}
 	if lacking(err) == store.ErrFull {
-		err = b.full(ctx, roomOf(so.FS, site.dir))
+		err = b.full(ctx, roomOf(so.FS, site.dir), so.memTableSize)
 	}
 	if errors.Is(err, context.Canceled) {
 		err = context.Cause(ctx)
@@ -124,7 +124,7 @@ func (e *FullError) Error() string {
 func (e *FullError) Unwrap() error { return store.ErrFull }
 
 // full tells how much is missing. It is called before what was written is removed.
-func (b *BackupReader) full(ctx context.Context, r room) error {
+func (b *BackupReader) full(ctx context.Context, r room, memTable uint64) error {
 	if err := b.sample(ctx); err != nil {
 		return err
 	}
@@ -134,6 +134,8 @@ func (b *BackupReader) full(ctx context.Context, r room) error {
 	}
 	tables := used - logs
 	total := b.bytes / uint64(max(b.live, 1)) * uint64(max(b.Info.Objects, 1))
+	// As many logs as there may be, depending on who is quicker, and a batch.
+	logs = max(logs, min(total, (maxMemTables+1)*r.memTable(memTable)))
 	needed := max(total, tables) - tables + min(total, baseBytes) + max(r.reserve, startRoom+2*logs)
 	usage, err := r.fs.GetDiskUsage(r.dir)
 	if err != nil {

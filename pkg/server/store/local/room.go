@@ -59,6 +59,15 @@ func roomOf(fs vfs.FS, dir string) room {
 	return r
 }
 
+// memTable is how large a memtable may be of those that usually have this size: the
+// reserve must hold what several of them leave behind.
+func (r room) memTable(usual uint64) uint64 {
+	if r.reserve == 0 {
+		return usual
+	}
+	return min(usual, max(r.reserve/8, minMemTableSize))
+}
+
 // look tells the level, and unless it is roomy an ErrFull that says how much is
 // left. It takes about a microsecond.
 func (r room) look() (level, error) {

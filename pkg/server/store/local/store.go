@@ -211,9 +211,7 @@ func lockStore(o Options) (*Store, error) {
 		s.fs.repeat, s.fs.discards = 0, true
 	}
 	s.room = roomOf(o.FS, dir)
-	if s.room.reserve > 0 { // which must hold what several of them leave behind
-		s.opts.memTableSize = min(s.opts.memTableSize, max(s.room.reserve/8, minMemTableSize))
-	}
+	s.opts.memTableSize = s.room.memTable(s.opts.memTableSize)
 	s.pace.zero, s.pace.limit = time.Now(), o.stalledAfter
 	return s, nil
 }
