@@ -60,7 +60,7 @@ func publicReason(err error) string {
 	case errors.Is(err, store.ErrDamaged):
 		return store.ErrDamaged.Error()
 	}
-	for _, known := range []error{store.ErrTaken, store.ErrFailed, store.ErrFull, store.ErrStalled, store.ErrClosed} {
+	for _, known := range []error{store.ErrTaken, store.ErrFailed, store.ErrFull, store.ErrStalled, store.ErrUnreachable, store.ErrClosed} {
 		if errors.Is(err, known) {
 			return known.Error()
 		}
@@ -91,6 +91,9 @@ func (s *Server) health(probe string, checks []check) http.Handler {
 				continue
 			}
 			fmt.Fprintf(&report, "[+]%s ok\n", c.name)
+		}
+		if d, ok := s.store.(store.Describer); ok {
+			fmt.Fprintf(&report, "[i]store: %s\n", d.Describe())
 		}
 		if s.faults != nil {
 			fmt.Fprintf(&report, "[!]faults are injected on purpose: %s\n", s.faults)

@@ -45,7 +45,7 @@ type listing struct {
 	selection
 	part  store.Part
 	limit int
-	at    store.Revision // 0: now
+	at    store.Revision // as in store.ListOptions
 	after store.Key      // where a page goes on
 	paged bool           // it goes on
 }
@@ -157,24 +157,27 @@ func (s *Server) listing(r *request, o *internalversion.ListOptions) (listing, e
 	if l.pinned() {
 		l.limit = 0 // at most one can match, so there are no pages
 	}
-	return l, s.point(o, &l)
+	return l, s.point(r.context(), o, &l)
 }
 
 // point finds the state to read: the current one, the one of the first page, or
 // exactly the one that was asked for.
-func (s *Server) point(o *internalversion.ListOptions, l *listing) error {
+func (s *Server) point(ctx context.Context, o *internalversion.ListOptions, l *listing) error {
 	version := o.ResourceVersion
 	if version == "0" {
 		l.limit = 0 // as Kubernetes: any state will do, so it comes whole
-		version = ""
 	}
 	if o.Continue != "" {
-		if version != "" {
+		if version != "" && version != "0" {
 			return types.BadRequest("specifying resource version is not allowed when using continue")
 		}
 		return l.resume(o.Continue)
 	}
-	if version == "" {
+	switch version {
+	case "":
+		return nil
+	case "0":
+		l.at = store.Any
 		return nil
 	}
 	rev, err := parseRevision(version)
@@ -186,5 +189,6 @@ func (s *Server) point(o *internalversion.ListOptions, l *listing) error {
 		l.at = rev
 		return nil
 	}
-	return s.reached(version)
+	l.at = store.Any
+	return s.reach(ctx, rev)
 }

@@ -69,13 +69,18 @@ func markedDeleted(res *types.Resource, rec store.Record) (bool, error) {
 
 // current reads the newest version of an object.
 func (s *Server) current(ctx context.Context, res *types.Resource, namespace, name string) (store.Record, error) {
+	return s.stored(ctx, res, namespace, name, 0)
+}
+
+// stored reads the version of an object in the state at.
+func (s *Server) stored(ctx context.Context, res *types.Resource, namespace, name string, at store.Revision) (store.Record, error) {
 	if wrong := path.IsValidPathSegmentName(name); len(wrong) > 0 {
 		return store.Record{}, types.BadRequest(fmt.Sprintf("Name parameter invalid: %q: %s", name, strings.Join(wrong, ";")))
 	}
 	if !possible(name) || (res.Namespaced && !possible(namespace)) {
 		return store.Record{}, res.NotFound(name)
 	}
-	rec, err := s.store.Get(ctx, keyOf(res, namespace, name), 0)
+	rec, err := s.store.Get(ctx, keyOf(res, namespace, name), at)
 	if errors.Is(err, store.ErrNotFound) {
 		return store.Record{}, res.NotFound(name)
 	}

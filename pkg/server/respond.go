@@ -167,6 +167,12 @@ func (s *Server) statusOf(r *request, err error) *types.StatusError {
 	case errors.Is(err, store.ErrStalled):
 		s.log.Warn("a write was refused", "id", r.info.id, "err", err)
 		return types.StoreStalled()
+	case errors.Is(err, store.ErrUnreachable):
+		s.log.Warn("a request was refused", "id", r.info.id, "err", err)
+		return types.StoreUnreachable()
+	case errors.Is(err, store.ErrTooLarge):
+		s.log.Warn("a write was refused", "id", r.info.id, "err", err)
+		return types.StoreTooSmall()
 	case errors.Is(err, context.DeadlineExceeded):
 		return types.Timeout("the request took longer than it may; nothing was stored")
 	case errors.Is(err, store.ErrClosed):

@@ -125,9 +125,11 @@ func (w *watching) begin(version store.Revision, sendInitial *bool) error {
 	w.initial = sendInitial == nil && version == 0 || sendInitial != nil && *sendInitial
 	w.from = version
 	var err error
-	switch current := st.State().Current; {
-	case w.initial && version > current:
-		err = types.FutureVersion(version.String(), current.String())
+	if w.initial && version > 0 {
+		err = w.server.reach(ctx, version)
+	}
+	switch {
+	case err != nil:
 	case w.initial:
 		w.initialEnd = w.bookmarks && sendInitial != nil
 		w.page, err = st.List(ctx, store.ListOptions{Prefix: w.scope(), Limit: firstPage})

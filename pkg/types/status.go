@@ -485,6 +485,19 @@ func StoreStalled() *StatusError {
 	return Unavailable("the server's disk does not finish an earlier write; nothing was stored", 5)
 }
 
+// StoreUnreachable refuses a request while the cluster that keeps the data can't be
+// reached. Nothing was stored.
+func StoreUnreachable() *StatusError {
+	return Unavailable("the server can't reach the cluster that keeps its data; nothing was stored", 1)
+}
+
+// StoreTooSmall refuses an object that is more than the storage takes in one write,
+// though it is not beyond what Kubernetes allows. Nothing was stored.
+func StoreTooSmall() *StatusError {
+	return failure(http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge,
+		"the object is too large for the server's storage; nothing was stored; a smaller one fits, and whoever runs the storage can let it take more (etcd: --max-request-bytes)", generic())
+}
+
 // StoreTimeout says that a write was not finished in the time that the request had:
 // it may still be stored.
 func StoreTimeout() *StatusError {

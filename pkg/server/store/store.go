@@ -33,8 +33,13 @@ type Key string
 // Revision numbers the states of the whole store: every commit has the next
 // one, whatever keys it writes. It is never lowered and never given twice, not
 // over restarts either. As a guard, 0 means that the key must be absent; as a
-// point to read at, 0 means now.
+// point to read at, 0 means now and Any whatever is at hand.
 type Revision int64
+
+// Any is a point to read at: a state that the store has at hand. It may be an old one
+// where the store is shared with others, but it is none before one that this Store has
+// told of, by whatever call.
+const Any Revision = -1
 
 // String is the revision as it stands in metadata.resourceVersion.
 func (r Revision) String() string { return strconv.FormatInt(int64(r), 10) }
@@ -147,7 +152,7 @@ func allows(most, used, added int64) bool { return most < 0 || added <= 0 || use
 type ListOptions struct {
 	Prefix Key      // keys that begin with it
 	After  Key      // only keys beyond this one; empty: from the start
-	At     Revision // the state to read; 0: the current one
+	At     Revision // the state to read; 0: the current one; Any: one at hand
 	Limit  int      // at most so many records; 0: all
 	Part   Part     // how much is needed of each record
 }
@@ -216,7 +221,8 @@ type Store interface {
 	// Get returns the key's version in the state at: the newest one with a
 	// revision of at most at. ErrNotFound if the key is absent there,
 	// ErrCompacted and ErrFuture if that state can't be read. With at 0 it
-	// sees every commit that was acknowledged before the call.
+	// sees every commit that was acknowledged before the call, by any Store on the
+	// same data; with Any it costs no more than memory does.
 	Get(ctx context.Context, key Key, at Revision) (Record, error)
 
 	// List returns the live records of one state. ErrCompacted and ErrFuture
@@ -247,8 +253,8 @@ type Store interface {
 	// Commit makes the writes if every guard holds, as one step, and returns
 	// their revision. When it returns, they are durable, and only then can a
 	// reader see them. A *GuardError says which guard failed and that nothing
-	// was written, as does, if all guards hold, a *LimitError; so do ErrFull and
-	// ErrStalled, which pass. ErrFailed: the
+	// was written, as does, if all guards hold, a *LimitError; so do ErrFull,
+	// ErrStalled and ErrUnreachable, which pass, and ErrTooLarge. ErrFailed: the
 	// store could not make it durable and takes no more writes; whether this one
 	// survives is open until the restart. A context that ends before the store
 	// took the transaction up has written nothing; afterwards the outcome is
@@ -277,17 +283,28 @@ type Store interface {
 	// after Close.
 	Usage(ctx context.Context, c Collection) (Usage, error)
 
-	// State returns the current and the compacted revision.
+	// Reach waits until reads at Any see rev. ErrFuture if no commit has it yet:
+	// whoever asks has it from elsewhere, or made it up.
+	Reach(ctx context.Context, rev Revision) error
+
+	// State returns the current and the compacted revision, as far as this Store
+	// knows: what it has told of, and no more than there is.
 	State() State
 
 	// Healthy is nil while the store takes writes, else ErrFailed, ErrClosed,
-	// ErrFull or ErrStalled with the cause.
+	// ErrFull, ErrStalled or ErrUnreachable with the cause.
 	Healthy() error
 
 	// Close ends all watches, waits for what runs and releases the data. After
 	// a failed write it may have to leave the data locked until the process
 	// ends, and says so with ErrFailed. Later calls return ErrClosed.
 	Close() error
+}
+
+// Describer is a Store that has something to tell of how it works at present: a few
+// words for whoever operates it, without addresses or secrets.
+type Describer interface {
+	Describe() string
 }
 
 // What reads and watches can meet.
@@ -316,6 +333,13 @@ var (
 	// ErrUnknown comes from Commit when its context ended while the transaction was
 	// being written by a disk that takes very long: it may become durable, or not.
 	ErrUnknown = errors.New("whether the write was made is open")
+	// ErrUnreachable comes from whatever needs the cluster that keeps the data while it
+	// can't be reached, or has no quorum. Nothing was read or written. It passes when
+	// the cluster is back.
+	ErrUnreachable = errors.New("the cluster that keeps the data can't be reached")
+	// ErrTooLarge comes from Commit for a transaction that is more than the store can
+	// take at once. Nothing was written.
+	ErrTooLarge = errors.New("more than the store takes in one write")
 	// ErrTaken is with an ErrFailed that a restart makes worse: files that it would need
 	// are gone, while everything acknowledged can still be read.
 	ErrTaken = errors.New("files of the store were removed or changed under the running server")

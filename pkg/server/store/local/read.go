@@ -24,7 +24,7 @@ func (s *Store) Get(ctx context.Context, key store.Key, at store.Revision) (stor
 }
 
 func (s *Store) getAt(key store.Key, at store.Revision) (store.Record, error) {
-	if at == 0 {
+	if at == 0 || at == store.Any {
 		return s.getNow(key)
 	}
 	p, err := s.past(at)
@@ -81,6 +81,9 @@ func (s *Store) List(ctx context.Context, o store.ListOptions) (store.Page, erro
 		return store.Page{}, err
 	}
 	defer s.end()
+	if o.At == store.Any {
+		o.At = 0
+	}
 	page, err := s.list(ctx, o)
 	return page, s.noticed("", err)
 }
@@ -143,6 +146,18 @@ func (s *Store) readLacking(ctx context.Context, v *view, items []*item, lacking
 		if records[i], err = s.record(p, items[i], part); err != nil {
 			return ofVersion(items[i].rec.Key, items[i].rec.Revision, err)
 		}
+	}
+	return nil
+}
+
+// Reach tells whether rev is reached. See store.Store.
+func (s *Store) Reach(ctx context.Context, rev store.Revision) error {
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	defer s.end()
+	if rev > s.view.Load().current {
+		return store.ErrFuture
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -38,6 +39,26 @@ var readClaims = []claim{
 		h.is(err, store.ErrFuture)
 		_, err = h.List(h.ctx, store.ListOptions{At: rev + 1})
 		h.is(err, store.ErrFuture)
+	}},
+	{"a revision that is not reached is told, one that is can be read at any state", func(h *harness) {
+		rev := h.put("a", "1")
+		h.is(h.Reach(h.ctx, rev+1), store.ErrFuture)
+		for _, reached := range []store.Revision{0, rev - 1, rev} {
+			h.ok(h.Reach(h.ctx, reached))
+		}
+		h.reads("a", store.Any, "1")
+		h.lists(store.ListOptions{At: store.Any}, "a=1")
+	}},
+	{"any state is none before one that was told of", func(h *harness) {
+		for i := range 100 {
+			value := strconv.Itoa(i)
+			rev := h.put("a", value)
+			equal(h, "revision of Get", h.reads("a", store.Any, value).Revision, rev)
+			equal(h, "revision of List", h.lists(store.ListOptions{At: store.Any}, "a="+value).Revision, rev)
+		}
+		h.remove("a")
+		h.lacks("a", store.Any)
+		h.lists(store.ListOptions{At: store.Any}, "")
 	}},
 	{"List gives live records in key order", func(h *harness) {
 		for _, key := range []store.Key{"b", "a", "d", "c", "a/b", "a!"} {
