@@ -60,7 +60,7 @@ func publicReason(err error) string {
 	case errors.Is(err, store.ErrDamaged):
 		return store.ErrDamaged.Error()
 	}
-	for _, known := range []error{store.ErrTaken, store.ErrFailed, store.ErrFull, store.ErrStalled, store.ErrUnreachable, store.ErrClosed} {
+	for _, known := range []error{store.ErrTaken, store.ErrFailed, store.ErrClusterFull, store.ErrFull, store.ErrStalled, store.ErrUnreachable, store.ErrClosed} {
 		if errors.Is(err, known) {
 			return known.Error()
 		}

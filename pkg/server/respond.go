@@ -161,6 +161,9 @@ func (s *Server) statusOf(r *request, err error) *types.StatusError {
 	case errors.Is(err, store.ErrUnknown):
 		s.log.Warn("a write was not finished in time", "id", r.info.id, "err", err)
 		return types.StoreTimeout()
+	case errors.Is(err, store.ErrClusterFull):
+		s.log.Warn("a write was refused", "id", r.info.id, "err", err)
+		return types.ClusterFull()
 	case errors.Is(err, store.ErrFull):
 		s.log.Warn("a write was refused", "id", r.info.id, "err", err)
 		return types.StoreFull()

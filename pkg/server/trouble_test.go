@@ -72,6 +72,9 @@ func TestErrorsOfTheStore(t *testing.T) {
 		{"closed", store.ErrClosed, nil, 503, "ServiceUnavailable", "shutting down"},
 		{"no room", fmt.Errorf("%w: %w", store.ErrFull, broken), nil, 507, "InsufficientStorage", "nothing was stored"},
 		{"a disk that hangs", fmt.Errorf("%w: %w", store.ErrStalled, broken), nil, 503, "ServiceUnavailable", "nothing was stored"},
+		{"a cluster that is full", fmt.Errorf("%w: %w", store.ErrClusterFull, broken), nil, 507, "InsufficientStorage", "disarms its alarm"},
+		{"a cluster that is away", fmt.Errorf("%w: %w", store.ErrUnreachable, broken), nil, 503, "ServiceUnavailable", "nothing was stored"},
+		{"more than the store takes", fmt.Errorf("%w: %w", store.ErrTooLarge, broken), nil, 413, "RequestEntityTooLarge", "nothing was stored"},
 		{"out of time under way", fmt.Errorf("%w: %w", store.ErrUnknown, context.DeadlineExceeded), nil, 504, "Timeout", "is open"},
 		{"out of time", context.DeadlineExceeded, nil, 504, "Timeout", "nothing was stored"},
 	} {

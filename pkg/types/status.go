@@ -480,6 +480,13 @@ func StoreFull() *StatusError {
 		"the server's disk is full; nothing was stored; free space on it, and writes go on by themselves; deleted objects give theirs back after --deleted-retention", generic())
 }
 
+// ClusterFull refuses a write that the cluster which keeps the data has no room for.
+// Nothing was stored.
+func ClusterFull() *StatusError {
+	return failure(http.StatusInsufficientStorage, ReasonInsufficientStorage,
+		"the space quota of the etcd cluster that keeps the data is used up; nothing was stored; whoever runs it compacts it, defragments it and disarms its alarm NOSPACE, and writes go on by themselves", generic())
+}
+
 // StoreStalled refuses a write while the disk hangs. Nothing was stored.
 func StoreStalled() *StatusError {
 	return Unavailable("the server's disk does not finish an earlier write; nothing was stored", 5)

@@ -327,6 +327,9 @@ var (
 	// written. Deletions are taken for longer than other writes, and all of them
 	// again once there is room.
 	ErrFull = errors.New("no room is left on the disk")
+	// ErrClusterFull is the ErrFull of a cluster whose space quota is used up. It passes
+	// once the cluster was compacted and defragmented, and its alarm is taken back.
+	ErrClusterFull = fmt.Errorf("%w of the cluster that keeps the data: its space quota is used up", ErrFull)
 	// ErrStalled comes from Commit while the disk does not finish what was begun
 	// before. Nothing was written. It passes when the disk goes on.
 	ErrStalled = errors.New("the disk does not finish an earlier write")
