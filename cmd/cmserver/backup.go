@@ -74,13 +74,18 @@ func addDataDir(cmd *cobra.Command) *pflag.FlagSet {
 // dataDirOf finds the data directory as the server does.
 func dataDirOf(settings *pflag.FlagSet) (string, error) {
 	c, err := readConfig(settings)
-	if err == nil && c.InMemory {
+	switch {
+	case err != nil:
+	case c.site.kind == inMemory:
 		err = errors.New("the settings say in-memory: such a server keeps nothing on disk; --data-dir names a directory")
+	case c.site.kind == onEtcd:
+		err = fmt.Errorf("the settings say --store %s: such a server keeps nothing on disk; 'etcdctl snapshot save' backs up a cluster, "+
+			"'cmserver migrate --from %[1]s --to local:DIR' makes a directory of it, --data-dir names another", c.site)
 	}
 	if err != nil {
 		return "", usageError{err}
 	}
-	return c.DataDir, nil
+	return c.site.dir, nil
 }
 
 func oneFile(cmd *cobra.Command, args []string) error {

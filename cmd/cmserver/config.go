@@ -21,7 +21,6 @@ import (
 
 	"example.com/cmctl/pkg/server"
 	"example.com/cmctl/pkg/server/inject"
-	"example.com/cmctl/pkg/server/store/local"
 )
 
 // config are all settings. The names are those of the flags, and of the keys in
@@ -29,10 +28,8 @@ import (
 type config struct {
 	limitsConfig `mapstructure:",squash"`
 	listenConfig `mapstructure:",squash"`
+	storeConfig  `mapstructure:",squash"`
 
-	DataDir          string        `mapstructure:"data-dir"`
-	InMemory         bool          `mapstructure:"in-memory"`
-	InitialVersion   int64         `mapstructure:"initial-version"`
 	UnconditionalPut string        `mapstructure:"unconditional-put"`
 	StrictNamespaces bool          `mapstructure:"strict-namespaces"`
 	InlineValueSize  int           `mapstructure:"inline-value-size"`
@@ -61,9 +58,7 @@ const configFlag = "config"
 // addFlags declares every setting with its default.
 func addFlags(f *pflag.FlagSet) {
 	addListenFlags(f)
-	f.String("data-dir", "", "`DIR` that keeps the data (default: cmserver in the user's state folder)")
-	f.Bool("in-memory", false, "keep the data in memory; it is gone when the server stops")
-	f.Int64("initial-version", 0, "`N` is the first resourceVersion of a new store, up to 2^62 (default 1; in memory a random one)")
+	addStoreFlags(f)
 	f.String("unconditional-put", string(server.PutNever),
 		"whether a PUT without resourceVersion is let through: `never|helm|always` (helm: for Helm's release records)")
 	f.Bool("strict-namespaces", false, "refuse objects in a namespace that was not created before, as Kubernetes does")
@@ -119,13 +114,10 @@ func readConfig(flags *pflag.FlagSet) (config, error) {
 	if err := v.Unmarshal(&c); err != nil {
 		return config{}, fmt.Errorf("a setting has the wrong type: %w", err)
 	}
-	if c.InMemory && (flags.Changed("data-dir") || v.InConfig("data-dir")) {
-		return config{}, errors.New("--in-memory keeps nothing in --data-dir; give one of the two")
-	}
 	if c.faults, err = inject.Parse(c.Inject); err != nil {
 		return config{}, fmt.Errorf("--inject: %w", err)
 	}
-	return c, c.complete()
+	return c, c.locate(flags, v)
 }
 
 // checkTypes tries every setting as its flag would be read, wherever it comes
@@ -214,23 +206,6 @@ func checkKeys(text []byte, flags *pflag.FlagSet) error {
 	return nil
 }
 
-// complete finds the default data directory.
-func (c *config) complete() error {
-	if c.DataDir != "" || c.InMemory {
-		return nil
-	}
-	state := os.Getenv("XDG_STATE_HOME")
-	if !filepath.IsAbs(state) { // also when it is not set
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return fmt.Errorf("no --data-dir is given and the user's state folder is unknown: %w", err)
-		}
-		state = filepath.Join(home, ".local", "state")
-	}
-	c.DataDir = filepath.Join(state, "cmserver")
-	return nil
-}
-
 // The bounds of what is kept. Clients rely on the shortest window: one that was away
 // for less goes on where it was. The others keep disk and memory finite.
 const (
@@ -274,7 +249,7 @@ func (c config) validate() error {
 		between("deleted-retention", c.DeletedRetention, 0, maxDeletedRetention),
 		between("deleted-limit", c.DeletedLimit, 1, maxDeletedLimit),
 		positive("inline-value-size", c.InlineValueSize > 0),
-		between("initial-version", c.InitialVersion, 0, local.HighestBegin),
+		c.validateStore(),
 		c.validateListen(),
 		c.validateAuthn(),
 		c.validateAudit(),

@@ -54,7 +54,7 @@ func TestPrecedenceOfSettings(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.RequestTimeout != c.timeout || got.HistoryLimit != c.history || got.InMemory != c.memory || got.Verbose != c.loudly {
+			if got.RequestTimeout != c.timeout || got.HistoryLimit != c.history || (got.site.kind == inMemory) != c.memory || got.Verbose != c.loudly {
 				t.Errorf("got %+v", got)
 			}
 		})
@@ -67,12 +67,12 @@ func TestDefaultFolders(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", "")
 	t.Setenv("XDG_STATE_HOME", "")
 	got, err := load(t)
-	if err != nil || got.DataDir != filepath.Join(home, ".local/state/cmserver") {
-		t.Errorf("data in %q, %v", got.DataDir, err)
+	if err != nil || got.site.dir != filepath.Join(home, ".local/state/cmserver") {
+		t.Errorf("data in %q, %v", got.site.dir, err)
 	}
 	t.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))
-	if got, err = load(t); err != nil || got.DataDir != filepath.Join(home, "state/cmserver") {
-		t.Errorf("data in %q, %v", got.DataDir, err)
+	if got, err = load(t); err != nil || got.site.dir != filepath.Join(home, "state/cmserver") {
+		t.Errorf("data in %q, %v", got.site.dir, err)
 	}
 	folder := filepath.Join(home, ".config/cmserver")
 	if err := os.MkdirAll(folder, 0o700); err != nil {

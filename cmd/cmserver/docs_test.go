@@ -23,7 +23,7 @@ type row struct{ unset, takes string }
 
 var (
 	flagName = regexp.MustCompile("^ `(backup |restore |init |token )?(?:-[a-z]`, `)?--([a-z-]+)")
-	bounds   = regexp.MustCompile(`^([\d,]+[smh]?) to ([\d,]+[smh]?)`)
+	bounds   = regexp.MustCompile(`^([\d,]+(?:ms|[smh])?) to ([\d,]+[smh]?)`)
 	words    = regexp.MustCompile("^`[^`]+`(, `[^`]+`)+$")
 )
 
@@ -158,6 +158,9 @@ func tryFlag(t *testing.T, name, value string) error {
 		args := []string{"--" + name + "=" + value}
 		if strings.HasPrefix(name, "audit-log-") && name != auditPathFlag {
 			args = append(args, "--"+auditPathFlag+"=audit.log") // without which they are for nothing
+		}
+		if strings.HasPrefix(name, "etcd-") {
+			args = append(args, "--store=etcd://localhost") // likewise
 		}
 		_, err := load(t, args...)
 		return err

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -114,7 +112,7 @@ func (c config) serve(ctx context.Context, addresses []serving.Address, log *slo
 		return usageError{err}
 	}
 	protected.upkeep = append(protected.upkeep, c.audit.follow)
-	st, err := c.openStore(log)
+	st, err := c.openStore(ctx, log)
 	if err != nil {
 		return err
 	}
@@ -129,56 +127,13 @@ func (c config) serve(ctx context.Context, addresses []serving.Address, log *slo
 	}
 	stopCompacting := startCompacting(ctx, st, c.HistoryWindow, log)
 	defer stopCompacting()
-	if !c.InMemory {
-		stopBackups := startBackups(ctx, c.DataDir, st, log)
+	if onDisk, ok := st.(*local.Store); ok && c.site.kind == inDirectory {
+		stopBackups := startBackups(ctx, c.site.dir, onDisk, log)
 		defer stopBackups()
 	}
 	stopUpkeep := protected.start(ctx)
 	defer stopUpkeep()
 	return c.serveOn(ctx, listeners, protected, st, log)
-}
-
-func (c config) openStore(log *slog.Logger) (*local.Store, error) {
-	st, err := local.Open(local.Options{
-		Dir:              c.DataDir,
-		InMemory:         c.InMemory,
-		InitialVersion:   store.Revision(c.InitialVersion),
-		InlineValueSize:  c.InlineValueSize,
-		HistoryLimit:     c.HistoryLimit,
-		DeletedRetention: c.deletedRetention(),
-		DeletedLimit:     c.DeletedLimit,
-		Logger:           log,
-	})
-	switch {
-	case errors.Is(err, store.ErrLocked), errors.Is(err, store.ErrNewerFormat), errors.Is(err, local.ErrUnfinished):
-		return nil, err
-	case errors.Is(err, store.ErrDamaged):
-		return nil, fmt.Errorf("%w; the server does not start on it: 'cmserver check --data-dir %[2]s' names what is damaged, "+
-			"'cmserver restore' makes a directory of a backup", err, c.DataDir)
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return nil, fmt.Errorf("the disk of the data directory %s is full: free some space and start again; what was acknowledged is not touched: %w", c.DataDir, err)
-	case lacksFiles(err):
-		return nil, fmt.Errorf("the data directory %s can't be opened, for %s and start again; what was acknowledged is not touched: %w",
-			c.DataDir, raiseTheLimit, err)
-	case err != nil:
-		return nil, fmt.Errorf("data directory %s can't be used, --data-dir chooses another: %w", c.DataDir, err)
-	}
-	return st, nil
-}
-
-// raiseTheLimit is what to do where lacksFiles.
-const raiseTheLimit = "too few files may be open at once: raise the limit ('ulimit -n 4096' in a shell, LimitNOFILE=4096 in a systemd unit)"
-
-func lacksFiles(err error) bool {
-	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
-}
-
-// deletedRetention is the setting as the store takes it, for which 0 is its default.
-func (c config) deletedRetention() time.Duration {
-	if c.DeletedRetention == 0 {
-		return -1
-	}
-	return c.DeletedRetention
 }
 
 // serveOn serves until ctx ends, then lets what is under way finish.

@@ -219,7 +219,7 @@ func TestWhatCannotStart(t *testing.T) {
 		{"another address", []string{"--listen", "192.0.2.1:80", "--in-memory"}, 2, []string{"--insecure-listen"}},
 		{"unknown mode", []string{"--in-memory", "--unconditional-put", "sometimes"}, 2, []string{"never, helm, always"}},
 		{"unknown log format", []string{"--in-memory", "--log-format", "xml"}, 2, []string{"text, json"}},
-		{"two places for data", []string{"--in-memory", "--data-dir", "x"}, 2, []string{"one of the two"}},
+		{"two places for data", []string{"--in-memory", "--data-dir", "x"}, 2, []string{"give one of them"}},
 		{"no room for writes", []string{"--in-memory", "--max-mutating-requests-inflight", "0"}, 2, []string{"--max-mutating-requests-inflight"}},
 		{"unknown fault", []string{"--in-memory", "--inject", "lost=1%,conflct=10%"}, 2, []string{"--inject", `"conflct"`, "conflict"}},
 		{"faults that others could meet", []string{"--listen", ":0", "--insecure-listen", "--in-memory", "--inject", "lost=1%"}, 2, []string{"--inject-anywhere"}},
