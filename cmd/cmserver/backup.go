@@ -177,7 +177,7 @@ func (o backupOptions) explain(err error) error {
 	case errors.Is(err, store.ErrLocked):
 		return usageError{none(fmt.Errorf("%w (a server has it open and offers no backup: it is starting or stopping, so try again, "+
 			"or it said at its start why not)", store.ErrLocked))}
-	case errors.Is(err, local.ErrNoStore), errors.Is(err, local.ErrUnfinished), errors.Is(err, store.ErrNewerFormat),
+	case errors.Is(err, store.ErrNoStore), errors.Is(err, local.ErrUnfinished), errors.Is(err, store.ErrNewerFormat),
 		errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.ENOTDIR):
 		return usageError{none(err)}
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):

@@ -22,7 +22,7 @@ const settingsPage = "../../docs/cmserver.md"
 type row struct{ unset, takes string }
 
 var (
-	flagName = regexp.MustCompile("^ `(backup |restore |init |token )?(?:-[a-z]`, `)?--([a-z-]+)")
+	flagName = regexp.MustCompile("^ `(backup |restore |migrate |init |token )?(?:-[a-z]`, `)?--([a-z-]+)")
 	bounds   = regexp.MustCompile(`^([\d,]+(?:ms|[smh])?) to ([\d,]+[smh]?)`)
 	words    = regexp.MustCompile("^`[^`]+`(, `[^`]+`)+$")
 )

@@ -94,7 +94,7 @@ func rootCommand(out streams) *cobra.Command {
 			_, err := fmt.Fprintln(out.out, "cmserver", versionLine())
 			return err
 		},
-	}, backupCommand(out), restoreCommand(out), checkCommand(out), initCommand(out), tokenCommand(out))
+	}, backupCommand(out), restoreCommand(out), checkCommand(out), migrateCommand(out), initCommand(out), tokenCommand(out))
 	return root
 }
 
@@ -121,6 +121,9 @@ func (c config) serve(ctx context.Context, addresses []serving.Address, log *slo
 			err = errors.Join(err, fmt.Errorf("close the store: %w", closeErr))
 		}
 	}()
+	if err := c.finished(ctx, st); err != nil {
+		return err
+	}
 	listeners, err := serving.Listen(ctx, addresses, c.socketMode())
 	if err != nil {
 		return err

@@ -346,6 +346,8 @@ var (
 	// ErrTaken is with an ErrFailed that a restart makes worse: files that it would need
 	// are gone, while everything acknowledged can still be read.
 	ErrTaken = errors.New("files of the store were removed or changed under the running server")
+	// ErrNoStore comes from opening a store that must be there and is not.
+	ErrNoStore = errors.New("there is no store")
 	// ErrLocked comes from opening a store that another process has open.
 	ErrLocked = errors.New("store is in use by another process")
 	// ErrDamaged comes from whatever meets stored data that is not what was

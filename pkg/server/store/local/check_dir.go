@@ -45,7 +45,7 @@ type CheckReport struct {
 
 // CheckDir reads all of the store in o.Dir, which nobody has open, and changes
 // nothing there. It goes on behind what is damaged, so that it names as much of it
-// as can be told. An error means that the check could not be made: ErrNoStore,
+// as can be told. An error means that the check could not be made: store.ErrNoStore,
 // ErrUnfinished, store.ErrLocked and store.ErrNewerFormat among others.
 func CheckDir(ctx context.Context, o Options) (CheckReport, error) {
 	s, err := lockToRead(o)

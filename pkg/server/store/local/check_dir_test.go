@@ -262,7 +262,7 @@ func TestWhatCanNotBeChecked(t *testing.T) {
 	for want, dir := range map[error]string{
 		store.ErrLocked:      inUse,
 		store.ErrNewerFormat: newer,
-		ErrNoStore:           t.TempDir(),
+		store.ErrNoStore:     t.TempDir(),
 	} {
 		if r, err := CheckDir(t.Context(), Options{Dir: dir}); !errors.Is(err, want) || len(r.Findings) > 0 {
 			t.Errorf("%+v, %v; want %v", r, err, want)

@@ -8,23 +8,32 @@ import (
 	"io/fs"
 	"regexp"
 	"slices"
-)
 
-// ErrNoStore comes from reading a directory that holds no store.
-var ErrNoStore = errors.New("there is no store")
+	"example.com/cmctl/pkg/server/store"
+)
 
 // BackupDir writes a backup of the store in o.Dir, which nobody has open, and
 // changes nothing there. See Store.Backup.
 func BackupDir(ctx context.Context, o Options, w io.Writer) (BackupInfo, error) {
-	s, err := lockToRead(o)
+	s, err := OpenReadOnly(o)
 	if err != nil {
 		return BackupInfo{}, err
 	}
-	if err := s.open(); err != nil {
-		return BackupInfo{}, errors.Join(fmt.Errorf("open store %s: %w", s.opts.Dir, err), s.release())
-	}
 	info, err := s.Backup(ctx, w)
 	return info, errors.Join(err, s.release())
+}
+
+// OpenReadOnly opens the store in o.Dir, which must be there, to read it. It changes
+// nothing there; Commit and Compact must not be called.
+func OpenReadOnly(o Options) (*Store, error) {
+	s, err := lockToRead(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.open(); err != nil {
+		return nil, errors.Join(fmt.Errorf("open store %s: %w", s.opts.Dir, err), s.release())
+	}
+	return s, nil
 }
 
 // lockToRead locks an existing store, in which nothing is to be changed. It puts
@@ -37,7 +46,7 @@ func lockToRead(o Options) (*Store, error) {
 		return nil, fmt.Errorf("open store %s: %w", o.Dir, err)
 	}
 	if !slices.ContainsFunc(names, ofStore) {
-		return nil, fmt.Errorf("%w in %s", ErrNoStore, o.Dir)
+		return nil, fmt.Errorf("%w in %s", store.ErrNoStore, o.Dir)
 	}
 	return lockStore(o)
 }

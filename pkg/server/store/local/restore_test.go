@@ -611,7 +611,7 @@ func TestBackupOfAClosedStore(t *testing.T) {
 		t.Errorf("%d objects, want %d", len(got), len(want))
 	}
 	for _, dir := range []string{filepath.Join(dir, "missing"), t.TempDir()} {
-		if _, err := BackupDir(t.Context(), Options{Dir: dir}, &b); !errors.Is(err, ErrNoStore) {
+		if _, err := BackupDir(t.Context(), Options{Dir: dir}, &b); !errors.Is(err, store.ErrNoStore) {
 			t.Errorf("of nothing: %v", err)
 		}
 		if names, _ := os.ReadDir(dir); len(names) != 0 {
