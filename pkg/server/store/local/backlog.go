@@ -10,6 +10,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"example.com/cmctl/pkg/server/store"
+	"example.com/cmctl/pkg/server/store/feed"
+	"example.com/cmctl/pkg/server/store/record"
 )
 
 // A chunk is what a watcher reads of its backlog in one go.
@@ -19,45 +21,68 @@ const (
 	chunkBytes  = 1 << 20
 )
 
-// catchUp reads the next chunk of the backlog, or joins the hub if none is left.
-func (w *watcher) catchUp(ctx context.Context) ([]store.Event, error) {
-	if err := w.s.begin(ctx); err != nil {
+// Watch returns the changes under prefix after the revision from. See store.Store.
+func (s *Store) Watch(ctx context.Context, prefix store.Key, from store.Revision) (store.Watcher, error) {
+	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}
-	defer w.s.end()
-	p, err := w.s.moment()
-	if err != nil {
-		return nil, err
-	}
-	defer p.close()
-	if w.pos < p.view.current {
-		events, err := w.readChunk(p)
-		return events, w.s.noticed("", err)
-	}
-	w.live, err = w.s.hub.join(w)
-	return nil, err
-}
-
-// readChunk returns the events of the next revisions, and moves on beyond them.
-func (w *watcher) readChunk(p *past) ([]store.Event, error) {
-	if w.pos < p.compacted {
+	defer s.end()
+	v := s.view.Load()
+	if from != 0 && from < v.Compacted {
 		return nil, store.ErrCompacted
 	}
-	revisions, err := p.rows(revisionKey(w.pos+1), revisionKey(p.view.current+1))
+	if from == 0 {
+		from = v.Current
+	}
+	return s.hub.Watch(prefix, from, feed.Limits{Events: s.opts.WatchBuffer, Bytes: s.opts.watchBytes}, &backlog{s, prefix})
+}
+
+// backlog is the past of one watcher.
+type backlog struct {
+	s      *Store
+	prefix store.Key
+}
+
+func (*backlog) Close() {}
+
+// Read reads the next chunk.
+func (b *backlog) Read(ctx context.Context, after store.Revision) ([]store.Event, store.Revision, error) {
+	if err := b.s.begin(ctx); err != nil {
+		return nil, 0, err
+	}
+	defer b.s.end()
+	p, err := b.s.moment()
 	if err != nil {
-		return nil, err
+		return nil, 0, err
+	}
+	defer p.close()
+	if after >= p.view.Current {
+		return nil, after, nil
+	}
+	events, upTo, err := b.readChunk(p, after)
+	return events, upTo, b.s.noticed("", err)
+}
+
+// readChunk returns the events of the revisions that come after one, and the last of
+// those.
+func (b *backlog) readChunk(p *past, after store.Revision) ([]store.Event, store.Revision, error) {
+	if after < p.compacted {
+		return nil, 0, store.ErrCompacted
+	}
+	revisions, err := p.rows(revisionKey(after+1), revisionKey(p.view.Current+1))
+	if err != nil {
+		return nil, 0, err
 	}
 	records, err := p.rows([]byte{rowRecord}, []byte{rowRecord + 1})
 	if err != nil {
-		return nil, errors.Join(err, revisions.Close())
+		return nil, 0, errors.Join(err, revisions.Close())
 	}
-	c := chunk{past: p, prefix: w.prefix, records: records, next: w.pos + 1}
-	err = c.read(revisions, p.view.current)
+	c := chunk{past: p, prefix: b.prefix, records: records, next: after + 1}
+	err = c.read(revisions, p.view.Current)
 	if err = errors.Join(err, revisions.Close(), records.Close()); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	w.pos = c.next - 1
-	return c.events, nil
+	return c.events, c.next - 1, nil
 }
 
 type chunk struct {
@@ -130,7 +155,7 @@ func (p *past) eventAt(it *pebble.Iterator, key store.Key, rev store.Revision) (
 	// The bounds keep it from what may be damaged and another's.
 	it.SetBounds(recordKey(key, rev), recordsEnd(key))
 	if !it.First() {
-		err := cmp.Or(it.Error(), error(damagedRecord(key, rev, "it is missing")))
+		err := cmp.Or(it.Error(), error(record.Damaged(key, rev, "it is missing")))
 		return store.Event{}, ofVersion(key, rev, err)
 	}
 	rec, err := recordAt(p, it)
@@ -138,7 +163,7 @@ func (p *past) eventAt(it *pebble.Iterator, key store.Key, rev store.Revision) (
 		return store.Event{}, err
 	}
 	if rec.Revision != rev {
-		return store.Event{}, damagedRecord(key, rev, "it is missing")
+		return store.Event{}, record.Damaged(key, rev, "it is missing")
 	}
 	e := store.Event{Record: rec}
 	if !it.Next() {
@@ -161,7 +186,7 @@ func (s *Store) events(changes []change) ([]store.Event, error) {
 		if c.old != nil {
 			prev, err := s.record(s.db, c.old, store.Whole)
 			if err != nil {
-				return nil, s.noticed(c.old.rec.Key, err)
+				return nil, s.noticed(c.old.Record.Key, err)
 			}
 			e.Prev = &prev
 		}

@@ -15,6 +15,7 @@ import (
 
 	"example.com/cmctl/pkg/server/store"
 	"example.com/cmctl/pkg/server/store/archive"
+	"example.com/cmctl/pkg/server/store/record"
 )
 
 // BackupInfo tells what a backup holds. It is the header of the file, as JSON.
@@ -55,7 +56,7 @@ func (s *Store) Backup(ctx context.Context, w io.Writer) (BackupInfo, error) {
 }
 
 func (p *past) backup(ctx context.Context, w io.Writer) (BackupInfo, error) {
-	info := BackupInfo{Made: time.Now().UTC().Truncate(time.Millisecond), Revision: p.view.current, Objects: p.view.tree.Len(), Lost: p.s.lost}
+	info := BackupInfo{Made: time.Now().UTC().Truncate(time.Millisecond), Revision: p.view.Current, Objects: p.view.Tree.Len(), Lost: p.s.lost}
 	header, err := json.Marshal(info)
 	if err != nil {
 		return BackupInfo{}, err
@@ -85,7 +86,7 @@ func (p *past) backupRecords(ctx context.Context, it *pebble.Iterator, a *archiv
 		if err = errors.Join(err, ctx.Err()); err != nil {
 			return n, err
 		}
-		if rec.Revision > p.view.current {
+		if rec.Revision > p.view.Current {
 			continue // not known to be durable
 		}
 		entry = appendEntry(entry[:0], &rec)
@@ -101,23 +102,23 @@ func (p *past) backupRecords(ctx context.Context, it *pebble.Iterator, a *archiv
 // its record with the value in it, however long. Entries are in the order of the
 // keys, of each key the newest first.
 func appendEntry(b []byte, rec *store.Record) []byte {
-	row, _ := encodeRecord(rec, math.MaxInt)
-	b = appendString(b, string(rec.Key))
+	row, _ := record.Encode(rec, math.MaxInt)
+	b = record.AppendString(b, string(rec.Key))
 	b = binary.AppendUvarint(b, uint64(rec.Revision))
 	return append(b, row...)
 }
 
 func decodeEntry(entry []byte) (store.Record, error) {
-	d := decoder{data: entry}
-	key, rev := store.Key(d.bytes()), d.uvarint()
-	if d.bad || checkKey(key) != nil || rev == 0 || rev > maxRevision {
+	d := record.Reader{Data: entry}
+	key, rev := store.Key(d.Bytes()), d.Uvarint()
+	if d.Bad || key.Check() != nil || rev == 0 || rev > maxRevision {
 		return store.Record{}, errors.New("an entry has no key or no revision")
 	}
-	h, err := decodeHead(key, store.Revision(rev), d.data)
+	h, err := record.Decode(key, store.Revision(rev), d.Data)
 	if err != nil {
 		return store.Record{}, err
 	}
-	if h.apart {
+	if h.Apart {
 		return store.Record{}, fmt.Errorf("%s at revision %d has no value", key, rev)
 	}
 	return complete(nil, h) // nothing is left to read

@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"example.com/cmctl/pkg/server/store"
+	"example.com/cmctl/pkg/server/store/record"
 )
 
 // A block of a table is read with the five bytes behind it: its compression, and the
@@ -42,5 +43,5 @@ func (f summedFile) ReadAt(b []byte, at int64) (int, error) {
 
 // blockSum is the checksum as Pebble and RocksDB write it.
 func blockSum(body []byte) uint32 {
-	return bits.RotateLeft32(crc32.Checksum(body, castagnoli), 17) + 0xa282ead8
+	return bits.RotateLeft32(crc32.Checksum(body, record.Castagnoli), 17) + 0xa282ead8
 }

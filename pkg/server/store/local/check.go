@@ -10,6 +10,8 @@ import (
 	"slices"
 
 	"example.com/cmctl/pkg/server/store"
+	"example.com/cmctl/pkg/server/store/index"
+	"example.com/cmctl/pkg/server/store/record"
 )
 
 // Check reads everything and reports what does not agree: the index with the
@@ -43,8 +45,8 @@ func (c checker) run() error {
 	if err != nil {
 		return err
 	}
-	if store.Revision(stored) < c.view.current || c.compacted > store.Revision(stored) {
-		return fmt.Errorf("current revision is %d on disk and %d in memory, compacted %d", stored, c.view.current, c.compacted)
+	if store.Revision(stored) < c.view.Current || c.compacted > store.Revision(stored) {
+		return fmt.Errorf("current revision is %d on disk and %d in memory, compacted %d", stored, c.view.Current, c.compacted)
 	}
 	unfinished, err := c.revisions(store.Revision(stored))
 	if err != nil {
@@ -121,7 +123,7 @@ func (c checker) records(stored store.Revision, unfinished bool) (apart int, err
 		if err != nil {
 			return 0, err
 		}
-		if h.apart {
+		if h.Apart {
 			apart++
 		}
 		rec, err := complete(c.past, h)
@@ -142,7 +144,7 @@ func (c checker) records(stored store.Revision, unfinished bool) (apart int, err
 		if err != nil {
 			return 0, err
 		}
-		if rec.Revision > c.view.current || newest == rec.Key {
+		if rec.Revision > c.view.Current || newest == rec.Key {
 			continue
 		}
 		newest = rec.Key
@@ -153,7 +155,7 @@ func (c checker) records(stored store.Revision, unfinished bool) (apart int, err
 			return 0, err
 		}
 	}
-	if n := c.view.tree.Len(); n != live {
+	if n := c.view.Tree.Len(); n != live {
 		return 0, fmt.Errorf("%d live keys on disk, %d in the index", live, n)
 	}
 	return apart, nil
@@ -191,19 +193,19 @@ func (c checker) listed(rec *store.Record) error {
 }
 
 func (c checker) indexed(rec *store.Record) error {
-	it := lookup(c.view.tree, rec.Key)
+	it := index.Lookup(c.view.Tree, rec.Key)
 	if rec.Deleted || it == nil {
 		if rec.Deleted != (it == nil) {
 			return fmt.Errorf("%s: deleted on disk is %t, in the index %t", rec.Key, rec.Deleted, it == nil)
 		}
 		return nil
 	}
-	if it.large != (len(rec.Value) > c.s.opts.InlineValueSize) {
+	if it.Large != (len(rec.Value) > c.s.opts.InlineValueSize) {
 		return fmt.Errorf("%s: a value of %d bytes is held in the wrong place", rec.Key, len(rec.Value))
 	}
-	got, want := it.rec, *rec
-	if it.large {
-		want = headOf(want).alone(c.s.opts.InlineValueSize)
+	got, want := it.Record, *rec
+	if it.Large {
+		want = record.HeadOf(want).Alone(c.s.opts.InlineValueSize)
 	}
 	if !bytes.Equal(got.Value, want.Value) {
 		return fmt.Errorf("%s at revision %d: values differ", rec.Key, rec.Revision)

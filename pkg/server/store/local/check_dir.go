@@ -294,7 +294,7 @@ func (c *dirCheck) whole() error {
 	case err != nil:
 		c.add(Finding{What: plain(err)})
 	default:
-		c.report.Objects, c.report.State = v.tree.Len(), c.s.State()
+		c.report.Objects, c.report.State = v.Tree.Len(), c.s.State()
 	}
 	return nil
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"example.com/cmctl/pkg/server/store"
+	"example.com/cmctl/pkg/server/store/index"
+	"example.com/cmctl/pkg/server/store/record"
 )
 
 // Check is at the end of every test, so it must see what it is there to see.
@@ -28,15 +30,15 @@ func TestCheckSees(t *testing.T) {
 		"a value of no record":          func(s *Store) error { return s.db.Set(valueKey("long", 3), []byte("x"), pebble.Sync) },
 		"a live key not in the index": func(s *Store) error {
 			v := *s.view.Load()
-			v.tree = v.tree.Copy()
-			v.tree.Delete(&item{rec: store.Record{Key: "b"}})
+			v.Tree = v.Tree.Copy()
+			v.Tree.Delete(&index.Item{Record: store.Record{Key: "b"}})
 			s.view.Store(&v)
 			return nil
 		},
 		"an index entry without a record": func(s *Store) error {
 			v := *s.view.Load()
-			v.tree = v.tree.Copy()
-			v.tree.Set(&item{rec: store.Record{Key: "c", Revision: 3}})
+			v.Tree = v.Tree.Copy()
+			v.Tree.Set(&index.Item{Record: store.Record{Key: "c", Revision: 3}})
 			s.view.Store(&v)
 			return nil
 		},
@@ -61,13 +63,13 @@ func TestCheckSees(t *testing.T) {
 
 func setRecord(s *Store, key store.Key, rev store.Revision, value string) error {
 	rec := store.Record{Key: key, Value: []byte(value)}
-	row, _ := encodeRecord(&rec, defaultApartAbove)
+	row, _ := record.Encode(&rec, defaultApartAbove)
 	return s.db.Set(recordKey(key, rev), row, pebble.Sync)
 }
 
 func setTombstone(s *Store, key store.Key) error {
 	rec := store.Record{Key: key, Deleted: true}
-	row, _ := encodeRecord(&rec, defaultApartAbove)
+	row, _ := record.Encode(&rec, defaultApartAbove)
 	return s.db.Set(recordKey(key, 1), row, pebble.Sync)
 }
 
@@ -122,13 +124,13 @@ func TestPagesWithoutAPinnedView(t *testing.T) {
 	}
 	first, err := s.List(t.Context(), store.ListOptions{Limit: 7})
 	ok(t, err)
-	for range maxPins + 1 {
+	for range index.MaxPins + 1 {
 		put(t, s, "k05", "2")
 		remove(t, s, "k20")
 		_, err := s.List(t.Context(), store.ListOptions{Limit: 1})
 		ok(t, err)
 	}
-	if s.pins.get(first.Revision) != nil {
+	if s.pins.Get(first.Revision) != nil {
 		t.Fatal("the view is still kept")
 	}
 	var got []string

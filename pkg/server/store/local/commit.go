@@ -5,14 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 
 	"example.com/cmctl/pkg/server/store"
+	"example.com/cmctl/pkg/server/store/index"
+	"example.com/cmctl/pkg/server/store/record"
 )
 
 const (
@@ -120,30 +120,14 @@ func (s *Store) outcomeAfterFailure(r *request) (store.Revision, error) {
 // prepare checks what no caller may get wrong and does all the work that needs no
 // state, so that the committer doesn't have to.
 func (s *Store) prepare(txn store.Txn) (*request, error) {
-	if len(txn.Writes) == 0 {
-		return nil, errors.New("commit without a write")
-	}
-	for _, g := range txn.Guards {
-		if err := checkKey(g.Key); err != nil {
-			return nil, fmt.Errorf("guard: %w", err)
-		}
-		if g.Revision < 0 {
-			return nil, fmt.Errorf("guard: %s: revision %d is below 0", g.Key, g.Revision)
-		}
+	if err := txn.Check(); err != nil {
+		return nil, err
 	}
 	r := &request{guards: txn.Guards, limits: txn.Limits, done: make(chan result, 1), writes: make([]prepared, 0, len(txn.Writes))}
-	seen := make(map[store.Key]bool, len(txn.Writes))
 	for _, rec := range txn.Writes {
-		if err := checkWrite(&rec); err != nil {
-			return nil, fmt.Errorf("write: %w", err)
-		}
-		if seen[rec.Key] {
-			return nil, fmt.Errorf("write: %s: written twice", rec.Key)
-		}
-		seen[rec.Key] = true
-		rec = normal(rec)
+		rec = rec.Kept()
 		w := prepared{rec: rec}
-		w.encoded, w.apart = encodeRecord(&w.rec, s.opts.apartAbove)
+		w.encoded, w.apart = record.Encode(&w.rec, s.opts.apartAbove)
 		r.size += len(w.encoded) + 2*len(rec.Key)
 		if w.apart != nil {
 			r.size += len(w.apart) + len(rec.Key)
@@ -153,53 +137,12 @@ func (s *Store) prepare(txn store.Txn) (*request, error) {
 	return r, nil
 }
 
-func checkKey(key store.Key) error {
-	if key == "" {
-		return errors.New("empty key")
-	}
-	if strings.IndexByte(string(key), 0) >= 0 {
-		return fmt.Errorf("key %q has a NUL byte", string(key))
-	}
-	return nil
-}
-
-func checkWrite(rec *store.Record) error {
-	switch err := checkKey(rec.Key); {
-	case err != nil:
-		return err
-	case rec.Deleted && rec.Value != nil:
-		return fmt.Errorf("%s: a deletion with a value", rec.Key)
-	case !rec.Deleted && rec.Value == nil:
-		return fmt.Errorf("%s: no value", rec.Key)
-	case rec.VersionAt < 0 || rec.VersionAt > len(rec.Value):
-		return fmt.Errorf("%s: version offset %d outside a value of %d bytes", rec.Key, rec.VersionAt, len(rec.Value))
-	case rec.Deleted && !rec.Brief.IsZero():
-		return fmt.Errorf("%s: a deletion with a brief", rec.Key)
-	case rec.Brief.Head < 0 || rec.Brief.Head > len(rec.Value) || rec.Brief.Keys < 0:
-		return fmt.Errorf("%s: a brief with %d keys and a head of %d bytes of %d", rec.Key, rec.Brief.Keys, rec.Brief.Head, len(rec.Value))
-	}
-	return nil
-}
-
-// normal is the record as reading it back from disk will give it.
-func normal(rec store.Record) store.Record {
-	rec.Revision = 0
-	if rec.Labels = maps.Clone(rec.Labels); len(rec.Labels) == 0 {
-		rec.Labels = nil
-	}
-	if !rec.Time.IsZero() {
-		rec.Time = rec.Time.UTC().Truncate(time.Millisecond)
-	}
-	rec.Brief.Created = time.Unix(rec.Brief.Created.Unix(), 0).UTC()
-	return rec
-}
-
 // commitLoop is the committer. All that is written to Pebble once the store is
 // open is written here, and always synced, so that a failure is met by the one
 // goroutine that acts on it.
 func (s *Store) commitLoop() {
 	c := committer{s: s, view: *s.view.Load()}
-	c.view.tree = c.view.tree.Copy()
+	c.view.Tree = c.view.Tree.Copy()
 	for {
 		select {
 		case <-s.closing:
@@ -221,7 +164,7 @@ func (s *Store) commitLoop() {
 // in the making.
 type committer struct {
 	s       *Store
-	view    view
+	view    index.State
 	batch   *pebble.Batch
 	taken   int
 	bytes   int
@@ -242,7 +185,7 @@ type reply struct {
 // change is what an event is made of, if anybody watches.
 type change struct {
 	rec store.Record
-	old *item // nil if the key was absent
+	old *index.Item // nil if the key was absent
 }
 
 // gather takes what else waits, without waiting for it.
@@ -278,8 +221,8 @@ func (c *committer) take(r *request) {
 		c.replies = append(c.replies, reply{r, result{err: err}})
 		return
 	}
-	rev := c.view.current + 1
-	c.view.current = rev
+	rev := c.view.Current + 1
+	c.view.Current = rev
 	c.bytes += r.size
 	b := c.writable()
 	for i := range r.writes {
@@ -301,8 +244,8 @@ func (c *committer) take(r *request) {
 func (c *committer) checkGuards(guards []store.Guard) error {
 	for _, g := range guards {
 		var current store.Revision
-		if it := lookup(c.view.tree, g.Key); it != nil {
-			current = it.rec.Revision
+		if it := index.Lookup(c.view.Tree, g.Key); it != nil {
+			current = it.Record.Revision
 		}
 		if current != g.Revision {
 			return &store.GuardError{Guard: g, Current: current}
@@ -312,13 +255,13 @@ func (c *committer) checkGuards(guards []store.Guard) error {
 }
 
 // apply changes the committer's own tree and returns what was there.
-func (c *committer) apply(rec store.Record) (old *item) {
+func (c *committer) apply(rec store.Record) (old *index.Item) {
 	if rec.Deleted {
-		old, _ = c.view.tree.Delete(&item{rec: rec})
+		old, _ = c.view.Tree.Delete(&index.Item{Record: rec})
 	} else {
-		old, _ = c.view.tree.Set(newItem(rec, c.s.opts.InlineValueSize))
+		old, _ = c.view.Tree.Set(index.New(rec, c.s.opts.InlineValueSize))
 	}
-	c.s.usage.add(store.CollectionOf(rec.Key), growth(&rec, old))
+	c.s.usage.Add(store.CollectionOf(rec.Key), index.Growth(&rec, old))
 	return old
 }
 
@@ -342,9 +285,9 @@ func (c *committer) flush() {
 			c.refuse()
 			return
 		}
-		s.mark.raise(c.view.current)
+		s.mark.raise(c.view.Current)
 		published := c.view
-		published.tree = c.view.tree.Copy()
+		published.Tree = c.view.Tree.Copy()
 		s.view.Store(&published)
 	}
 	for _, r := range c.replies {
@@ -354,7 +297,7 @@ func (c *committer) flush() {
 		m.done <- nil
 	}
 	if len(c.changes) > 0 {
-		s.hub.deliver(c.view.current, func() ([]store.Event, error) { return s.events(c.changes) })
+		s.hub.Deliver(c.view.Current, func() ([]store.Event, error) { return s.events(c.changes) })
 	}
 	c.reset()
 }
@@ -362,7 +305,7 @@ func (c *committer) flush() {
 // sync writes the batch. Pebble may have met an error and kept it to itself, as
 // the package comment tells, so that its word alone is not enough.
 func (c *committer) sync() error {
-	err := c.batch.Set(metaCurrent, encodeU64(uint64(c.view.current)), nil)
+	err := c.batch.Set(metaCurrent, encodeU64(uint64(c.view.Current)), nil)
 	if err = errors.Join(err, c.s.failureErr()); err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func (c *committer) takeMaintenance(m *maintenance) {
 	if err := c.writable().Apply(m.batch, nil); err != nil {
 		c.s.fail(err)
 	}
-	c.view.compacted = max(c.view.compacted, m.compacted)
+	c.view.Compacted = max(c.view.Compacted, m.compacted)
 	c.bytes += m.batch.Len()
 	c.maint = append(c.maint, m)
 }
@@ -85,10 +85,10 @@ func (s *Store) giveUp(ctx context.Context, at store.Revision) error {
 	}
 	defer s.end()
 	v := s.view.Load()
-	if at > v.current {
+	if at > v.Current {
 		return store.ErrFuture
 	}
-	if at <= v.compacted {
+	if at <= v.Compacted {
 		return nil
 	}
 	b := s.db.NewBatch()
@@ -96,7 +96,7 @@ func (s *Store) giveUp(ctx context.Context, at store.Revision) error {
 		return err
 	}
 	err := s.write(ctx, &maintenance{batch: b, compacted: at})
-	s.pins.drop(at)
+	s.pins.Drop(at)
 	return err
 }
 
@@ -239,7 +239,7 @@ func deleteFrom(it *pebble.Iterator, key store.Key, b *pebble.Batch) error {
 			return err
 		}
 		rows = append(rows, recordKey(key, h.Revision))
-		if h.apart {
+		if h.Apart {
 			rows = append(rows, valueKey(key, h.Revision))
 		}
 		newest = max(newest, h.Revision)

@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"example.com/cmctl/pkg/server/store"
+	"example.com/cmctl/pkg/server/store/index"
 )
 
 func versions(t *testing.T, s *Store, key store.Key) []store.Record {
@@ -299,7 +300,7 @@ func TestReadsUnderCompaction(t *testing.T) {
 	s := open(t, Options{InMemory: true, HistoryLimit: 1, InlineValueSize: 1, apartAbove: 6})
 	put(t, s, "a", "large")
 	view := s.view.Load()
-	old := lookup(view.tree, "a")
+	old := index.Lookup(view.Tree, "a")
 	if s.superseded(old) {
 		t.Error("it is the newest")
 	}
@@ -350,8 +351,8 @@ func TestAKeptViewDoesNotOutliveCompaction(t *testing.T) {
 	old := s.view.Load()
 	put(t, s, "a", "2")
 	ok(t, s.Compact(t.Context(), s.State().Current))
-	s.pins.add(old)
-	if _, err := s.List(t.Context(), store.ListOptions{At: old.current}); !errors.Is(err, store.ErrCompacted) {
+	s.pins.Add(old)
+	if _, err := s.List(t.Context(), store.ListOptions{At: old.Current}); !errors.Is(err, store.ErrCompacted) {
 		t.Errorf("list of a compacted state: %v", err)
 	}
 }

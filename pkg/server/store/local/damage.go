@@ -14,6 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"example.com/cmctl/pkg/server/store"
+	"example.com/cmctl/pkg/server/store/index"
 )
 
 // damaged tells damage from trouble with the operating system: a checksum, a log that
@@ -104,19 +105,19 @@ type version struct {
 	rev store.Revision
 }
 
-func (r *ruins) find(it *item) error {
+func (r *ruins) find(it *index.Item) error {
 	if !r.some.Load() {
 		return nil
 	}
-	err, _ := r.all.Load(version{it.rec.Key, it.rec.Revision})
+	err, _ := r.all.Load(version{it.Record.Key, it.Record.Revision})
 	if err == nil {
 		return nil
 	}
 	return err.(error)
 }
 
-func (r *ruins) add(it *item, err error) {
-	r.all.Store(version{it.rec.Key, it.rec.Revision}, err)
+func (r *ruins) add(it *index.Item, err error) {
+	r.all.Store(version{it.Record.Key, it.Record.Revision}, err)
 	r.some.Store(true)
 }
 

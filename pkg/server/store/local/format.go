@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"example.com/cmctl/pkg/server/store"
+	"example.com/cmctl/pkg/server/store/record"
 )
 
 // The on-disk format, version 2. All of it lives in one Pebble database whose
@@ -107,22 +108,22 @@ func splitRevisionKey(b []byte) (store.Revision, error) {
 func appendRevisionKeys(b []byte, writes []prepared) []byte {
 	b = binary.AppendUvarint(b, uint64(len(writes)))
 	for i := range writes {
-		b = appendString(b, string(writes[i].rec.Key))
+		b = record.AppendString(b, string(writes[i].rec.Key))
 	}
 	return b
 }
 
 func decodeRevisionKeys(rev store.Revision, data []byte) ([]store.Key, error) {
-	d := decoder{data: data}
-	n := d.uvarint()
+	d := record.Reader{Data: data}
+	n := d.Uvarint()
 	if n > uint64(len(data)) {
-		d.bad = true
+		d.Bad = true
 	}
 	var keys []store.Key
-	for i := uint64(0); i < n && !d.bad; i++ {
-		keys = append(keys, store.Key(d.bytes()))
+	for i := uint64(0); i < n && !d.Bad; i++ {
+		keys = append(keys, store.Key(d.Bytes()))
 	}
-	if d.bad || len(d.data) != 0 || n == 0 {
+	if d.Bad || len(d.Data) != 0 || n == 0 {
 		return nil, fmt.Errorf("%w: keys of revision %d", store.ErrDamaged, rev)
 	}
 	return keys, nil

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"example.com/cmctl/pkg/server/store"
+	"example.com/cmctl/pkg/server/store/index"
 )
 
 // past reads one moment of Pebble. Compaction writes down the revision before it
@@ -27,8 +28,8 @@ import (
 type past struct {
 	s         *Store
 	it        *pebble.Iterator // over all rows
-	view      *view            // published before the moment
-	compacted store.Revision   // as of the moment; not beyond view.current
+	view      *index.State     // published before the moment
+	compacted store.Revision   // as of the moment; not beyond view.Current
 }
 
 func (s *Store) moment() (*past, error) {
@@ -45,7 +46,7 @@ func (s *Store) moment() (*past, error) {
 // is a newer view.
 var errOutdated = errors.New("view is outdated")
 
-func (s *Store) momentAfter(v *view) (*past, error) {
+func (s *Store) momentAfter(v *index.State) (*past, error) {
 	it, err := s.db.NewIter(nil)
 	if err != nil {
 		return nil, err
@@ -56,7 +57,7 @@ func (s *Store) momentAfter(v *view) (*past, error) {
 		p.close()
 		return nil, fmt.Errorf("read the compacted revision: %w", err)
 	}
-	if p.compacted = store.Revision(compacted); p.compacted > v.current {
+	if p.compacted = store.Revision(compacted); p.compacted > v.Current {
 		p.close()
 		return nil, errOutdated
 	}
@@ -70,7 +71,7 @@ func (s *Store) past(at store.Revision) (*past, error) {
 		return nil, err
 	}
 	switch {
-	case at > p.view.current:
+	case at > p.view.Current:
 		err = store.ErrFuture
 	case at < p.compacted:
 		err = store.ErrCompacted

@@ -7,13 +7,14 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"example.com/cmctl/pkg/server/store"
+	"example.com/cmctl/pkg/server/store/index"
 )
 
 // errEmpty comes from a database in which nothing is yet.
 var errEmpty = errors.New("the directory holds a database without a store in it")
 
 // load reads what a start needs, and changes nothing.
-func (s *Store) load() (*view, error) {
+func (s *Store) load() (*index.State, error) {
 	format, err := s.readMeta(s.db, metaFormat)
 	switch {
 	case errors.Is(err, pebble.ErrNotFound):
@@ -35,25 +36,25 @@ func (s *Store) load() (*view, error) {
 	if s.lost, err = readLost(s.db); err != nil {
 		return nil, err
 	}
-	v := &view{current: store.Revision(current), compacted: store.Revision(compacted)}
+	v := &index.State{Current: store.Revision(current), Compacted: store.Revision(compacted)}
 	if err := s.checkRevisions(v); err != nil {
 		return nil, err
 	}
-	if v.tree, err = s.loadTree(v); err != nil {
+	if v.Tree, err = s.loadTree(v); err != nil {
 		return nil, err
 	}
-	return v, s.checkMark(v.current)
+	return v, s.checkMark(v.Current)
 }
 
 // checkRevisions demands the list of each revision that is not given up. A manifest
 // that lost its end is whole to Pebble, and the tables that it would have named are
 // gone without a word; what they held leaves a gap here.
-func (s *Store) checkRevisions(v *view) error {
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: revisionKey(v.compacted + 1), UpperBound: []byte{rowRevision + 1}})
+func (s *Store) checkRevisions(v *index.State) error {
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: revisionKey(v.Compacted + 1), UpperBound: []byte{rowRevision + 1}})
 	if err != nil {
 		return err
 	}
-	next := v.compacted + 1
+	next := v.Compacted + 1
 	for ok := it.First(); ok && err == nil; ok = it.Next() {
 		var rev store.Revision
 		if rev, err = splitRevisionKey(it.Key()); err == nil && rev != next {
@@ -61,8 +62,8 @@ func (s *Store) checkRevisions(v *view) error {
 		}
 		next++
 	}
-	if err = errors.Join(err, it.Error(), it.Close()); err == nil && next != v.current+1 {
-		err = fmt.Errorf("%w: the newest version found is %d, but the newest commit is said to be %d", store.ErrDamaged, next-1, v.current)
+	if err = errors.Join(err, it.Error(), it.Close()); err == nil && next != v.Current+1 {
+		err = fmt.Errorf("%w: the newest version found is %d, but the newest commit is said to be %d", store.ErrDamaged, next-1, v.Current)
 	}
 	return err
 }
@@ -113,7 +114,7 @@ func (s *Store) raiseFormat() error {
 
 // create marks an empty database as a store. The revisions before the first are
 // given up from the start: nobody can resume from a version of an earlier life.
-func (s *Store) create() (*view, error) {
+func (s *Store) create() (*index.State, error) {
 	before := s.opts.InitialVersion - 1
 	b := s.db.NewBatch()
 	defer b.Close()
@@ -126,7 +127,7 @@ func (s *Store) create() (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &view{tree: newTree(), current: before, compacted: before}, nil
+	return &index.State{Tree: index.NewTree(), Current: before, Compacted: before}, nil
 }
 
 func (s *Store) readMeta(r reader, row []byte) (uint64, error) {

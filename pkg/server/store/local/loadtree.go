@@ -11,17 +11,19 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"example.com/cmctl/pkg/server/store"
+	"example.com/cmctl/pkg/server/store/index"
+	"example.com/cmctl/pkg/server/store/record"
 )
 
 // loadTree makes the index from the newest version of each key, and finds what is
 // kept of deleted ones. Ranges of keys are read beside each other: a start on a
 // million objects is work for every processor.
-func (s *Store) loadTree(v *view) (*tree, error) {
+func (s *Store) loadTree(v *index.State) (*index.Tree, error) {
 	bounds, err := s.recordRanges(runtime.GOMAXPROCS(0))
 	if err != nil {
 		return nil, err
 	}
-	parts := make([][]*item, len(bounds)-1)
+	parts := make([][]*index.Item, len(bounds)-1)
 	errs := make([]error, len(parts))
 	var all sync.WaitGroup
 	for i := range parts {
@@ -31,7 +33,7 @@ func (s *Store) loadTree(v *view) (*tree, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	t := newTree()
+	t := index.NewTree()
 	for _, items := range parts {
 		for _, i := range items {
 			t.Load(i)
@@ -68,23 +70,23 @@ func (s *Store) recordRanges(n int) ([][]byte, error) {
 }
 
 // loadItems makes the index entries of the live keys in a range, in their order.
-func (s *Store) loadItems(from, to []byte, v *view) ([]*item, error) {
+func (s *Store) loadItems(from, to []byte, v *index.State) ([]*index.Item, error) {
 	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
 	if err != nil {
 		return nil, err
 	}
-	var items []*item
+	var items []*index.Item
 	for ok := it.First(); ok; {
 		h, err := headAt(it)
-		if err == nil && h.Revision > v.current {
+		if err == nil && h.Revision > v.Current {
 			err = fmt.Errorf("%w: %s has revision %d, but the newest commit is said to be %d; restore a backup",
-				store.ErrDamaged, h.Key, h.Revision, v.current)
+				store.ErrDamaged, h.Key, h.Revision, v.Current)
 		}
-		if err == nil && h.Deleted && h.Revision <= v.compacted {
+		if err == nil && h.Deleted && h.Revision <= v.Compacted {
 			s.graves.add(grave{key: h.Key, at: h.Revision, died: h.Time})
 		}
 		if err == nil && !h.Deleted {
-			var i *item
+			var i *index.Item
 			if i, err = s.loadItem(h); err == nil {
 				items = append(items, i)
 			}
@@ -117,10 +119,10 @@ func nextKey(it *pebble.Iterator, key store.Key) bool {
 
 // loadItem is the index entry of a live version, with its value, or the head of
 // it, if that is small enough to be held.
-func (s *Store) loadItem(h head) (*item, error) {
-	if h.size > s.opts.InlineValueSize {
-		return h.item(s.opts.InlineValueSize), nil
+func (s *Store) loadItem(h record.Head) (*index.Item, error) {
+	if h.Size > s.opts.InlineValueSize {
+		return index.NewLarge(h, s.opts.InlineValueSize), nil
 	}
 	rec, err := complete(s.db, h)
-	return newItem(rec, s.opts.InlineValueSize), err
+	return index.New(rec, s.opts.InlineValueSize), err
 }

@@ -59,18 +59,18 @@ func TestIndexIsTheSameHoweverItIsRead(t *testing.T) {
 			items, err := s.loadItems(bounds[i], bounds[i+1], s.view.Load())
 			ok(t, err)
 			for _, it := range items {
-				if it.rec.Key <= last {
-					t.Fatalf("%d ranges: %s comes after %s", n, it.rec.Key, last)
+				if it.Record.Key <= last {
+					t.Fatalf("%d ranges: %s comes after %s", n, it.Record.Key, last)
 				}
-				last = it.rec.Key
-				got[it.rec.Key] = it.rec.Revision
+				last = it.Record.Key
+				got[it.Record.Key] = it.Record.Revision
 			}
 		}
 		if !maps.Equal(got, want) {
 			t.Errorf("in %d ranges: %d keys, want %d", n, len(got), len(want))
 		}
 	}
-	if got := s.view.Load().tree.Len(); got != len(want) {
+	if got := s.view.Load().Tree.Len(); got != len(want) {
 		t.Errorf("the index has %d keys, want %d", got, len(want))
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"example.com/cmctl/pkg/server/store"
+	"example.com/cmctl/pkg/server/store/record"
 )
 
 // markFile holds the newest revision that was acknowledged: a u64 and its CRC-32C.
@@ -71,7 +72,7 @@ func readMark(fsys vfs.FS, path string) (store.Revision, error) {
 	if err = errors.Join(ignoreEOF(err), file.Close()); err != nil {
 		return 0, err
 	}
-	if n < markSize || crc32.Checksum(buf[:8], castagnoli) != binary.BigEndian.Uint32(buf[8:]) {
+	if n < markSize || crc32.Checksum(buf[:8], record.Castagnoli) != binary.BigEndian.Uint32(buf[8:]) {
 		return 0, errMark
 	}
 	return store.Revision(binary.BigEndian.Uint64(buf)), nil
@@ -98,7 +99,7 @@ func (m *mark) raise(rev store.Revision) { _ = m.write(rev) }
 
 func (m *mark) write(rev store.Revision) error {
 	binary.BigEndian.PutUint64(m.buf[:], uint64(rev))
-	binary.BigEndian.PutUint32(m.buf[8:], crc32.Checksum(m.buf[:8], castagnoli))
+	binary.BigEndian.PutUint32(m.buf[8:], crc32.Checksum(m.buf[:8], record.Castagnoli))
 	_, err := m.file.WriteAt(m.buf[:], 0)
 	return err
 }

@@ -3,11 +3,11 @@ package local
 import (
 	"context"
 	"errors"
-	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
 
 	"example.com/cmctl/pkg/server/store"
+	"example.com/cmctl/pkg/server/store/index"
 )
 
 // Get returns the key's version in the state at. See store.Store.
@@ -16,7 +16,7 @@ func (s *Store) Get(ctx context.Context, key store.Key, at store.Revision) (stor
 		return store.Record{}, err
 	}
 	defer s.end()
-	if checkKey(key) != nil {
+	if key.Check() != nil {
 		return store.Record{}, store.ErrNotFound // its rows could be taken for another key's
 	}
 	rec, err := s.getAt(key, at)
@@ -44,7 +44,7 @@ func (s *Store) getAt(key store.Key, at store.Revision) (store.Record, error) {
 
 func (s *Store) getNow(key store.Key) (store.Record, error) {
 	for {
-		it := lookup(s.view.Load().tree, key)
+		it := index.Lookup(s.view.Load().Tree, key)
 		if it == nil {
 			return store.Record{}, store.ErrNotFound
 		}
@@ -52,23 +52,25 @@ func (s *Store) getNow(key store.Key) (store.Record, error) {
 		if errors.Is(err, pebble.ErrNotFound) && s.superseded(it) {
 			continue
 		}
-		return rec, ofVersion(key, it.rec.Revision, err)
+		return rec, ofVersion(key, it.Record.Revision, err)
 	}
 }
 
 // superseded says whether the item is no longer what the store has of its key.
 // Only then can a compaction that ran in between have taken its version away.
-func (s *Store) superseded(it *item) bool { return lookup(s.view.Load().tree, it.rec.Key) != it }
+func (s *Store) superseded(it *index.Item) bool {
+	return index.Lookup(s.view.Load().Tree, it.Record.Key) != it
+}
 
 // record is the record of an item, with as much of its value as is needed.
-func (s *Store) record(r reader, it *item, p store.Part) (store.Record, error) {
-	if !it.lacks(p) {
-		return it.rec, nil
+func (s *Store) record(r reader, it *index.Item, p store.Part) (store.Record, error) {
+	if !it.Lacks(p) {
+		return it.Record, nil
 	}
 	if err := s.ruins.find(it); err != nil {
 		return store.Record{}, err
 	}
-	rec, err := readVersion(r, it.rec.Key, it.rec.Revision, p)
+	rec, err := readVersion(r, it.Record.Key, it.Record.Revision, p)
 	if errors.Is(err, store.ErrDamaged) && !errors.Is(err, pebble.ErrNotFound) {
 		s.ruins.add(it, err)
 	}
@@ -91,11 +93,11 @@ func (s *Store) List(ctx context.Context, o store.ListOptions) (store.Page, erro
 func (s *Store) list(ctx context.Context, o store.ListOptions) (store.Page, error) {
 	for {
 		v := s.view.Load()
-		if o.At != 0 && o.At < v.compacted {
+		if o.At != 0 && o.At < v.Compacted {
 			return store.Page{}, store.ErrCompacted
 		}
-		if o.At != 0 && o.At != v.current {
-			if v = s.pins.get(o.At); v == nil {
+		if o.At != 0 && o.At != v.Current {
+			if v = s.pins.Get(o.At); v == nil {
 				return s.listPast(ctx, o)
 			}
 		}
@@ -107,13 +109,13 @@ func (s *Store) list(ctx context.Context, o store.ListOptions) (store.Page, erro
 	}
 }
 
-func (s *Store) listView(ctx context.Context, v *view, o store.ListOptions) (store.Page, error) {
-	items, remaining := v.scan(o.Prefix, o.After, o.Limit)
-	page := store.Page{Revision: v.current, Remaining: remaining, Records: make([]store.Record, len(items))}
+func (s *Store) listView(ctx context.Context, v *index.State, o store.ListOptions) (store.Page, error) {
+	items, remaining := v.Scan(o.Prefix, o.After, o.Limit)
+	page := store.Page{Revision: v.Current, Remaining: remaining, Records: make([]store.Record, len(items))}
 	var lacking []int
 	for i, it := range items {
-		page.Records[i] = it.rec
-		if it.lacks(o.Part) {
+		page.Records[i] = it.Record
+		if it.Lacks(o.Part) {
 			lacking = append(lacking, i)
 		}
 	}
@@ -121,13 +123,13 @@ func (s *Store) listView(ctx context.Context, v *view, o store.ListOptions) (sto
 		return store.Page{}, err
 	}
 	if remaining > 0 {
-		s.pins.add(v)
+		s.pins.Add(v)
 	}
 	return page, nil
 }
 
 // readLacking reads the records of which more is needed than is in the view.
-func (s *Store) readLacking(ctx context.Context, v *view, items []*item, lacking []int, records []store.Record, part store.Part) error {
+func (s *Store) readLacking(ctx context.Context, v *index.State, items []*index.Item, lacking []int, records []store.Record, part store.Part) error {
 	if len(lacking) == 0 {
 		return nil
 	}
@@ -136,7 +138,7 @@ func (s *Store) readLacking(ctx context.Context, v *view, items []*item, lacking
 		return err
 	}
 	defer p.close()
-	if p.compacted > v.current {
+	if p.compacted > v.Current {
 		return store.ErrCompacted
 	}
 	for _, i := range lacking {
@@ -144,7 +146,7 @@ func (s *Store) readLacking(ctx context.Context, v *view, items []*item, lacking
 			return err
 		}
 		if records[i], err = s.record(p, items[i], part); err != nil {
-			return ofVersion(items[i].rec.Key, items[i].rec.Revision, err)
+			return ofVersion(items[i].Record.Key, items[i].Record.Revision, err)
 		}
 	}
 	return nil
@@ -156,58 +158,8 @@ func (s *Store) Reach(ctx context.Context, rev store.Revision) error {
 		return err
 	}
 	defer s.end()
-	if rev > s.view.Load().current {
+	if rev > s.view.Load().Current {
 		return store.ErrFuture
 	}
 	return nil
 }
-
-// pins keeps the views of the last few lists that had more than one page, so that
-// their next pages cost as little as the first. What is not pinned any more is
-// read from Pebble.
-type pins struct {
-	mu    sync.Mutex // guards views
-	views []*view    // oldest first
-}
-
-const maxPins = 16
-
-func (p *pins) add(v *view) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, w := range p.views {
-		if w.current == v.current {
-			return
-		}
-	}
-	if len(p.views) == maxPins {
-		p.views = append(p.views[:0], p.views[1:]...)
-	}
-	p.views = append(p.views, v)
-}
-
-func (p *pins) get(at store.Revision) *view {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, v := range p.views {
-		if v.current == at {
-			return v
-		}
-	}
-	return nil
-}
-
-// drop forgets the views of states before at.
-func (p *pins) drop(at store.Revision) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	kept := make([]*view, 0, maxPins)
-	for _, v := range p.views {
-		if v.current >= at {
-			kept = append(kept, v)
-		}
-	}
-	p.views = kept
-}
-
-func (p *pins) clear() { p.drop(1<<63 - 1) }

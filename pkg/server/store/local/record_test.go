@@ -2,7 +2,6 @@ package local
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"io"
 	"reflect"
@@ -13,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"example.com/cmctl/pkg/server/store"
+	"example.com/cmctl/pkg/server/store/record"
 )
 
 func sampleRecords() []store.Record {
@@ -42,7 +42,7 @@ func (r rowsOf) Get(row []byte) ([]byte, io.Closer, error) {
 }
 
 func encodeRows(rec *store.Record, rev store.Revision, apartAbove int) rowsOf {
-	row, apart := encodeRecord(rec, apartAbove)
+	row, apart := record.Encode(rec, apartAbove)
 	rows := rowsOf{string(recordKey(rec.Key, rev)): row}
 	if apart != nil {
 		rows[string(valueKey(rec.Key, rev))] = bytes.Clone(apart)
@@ -59,7 +59,7 @@ func TestRecordsComeBackFromTheirBytes(t *testing.T) {
 			}
 			got, err := readVersion(rows, want.Key, 7, store.Whole)
 			ok(t, err)
-			h, err := decodeHead(want.Key, 7, rows[string(recordKey(want.Key, 7))])
+			h, err := record.Decode(want.Key, 7, rows[string(recordKey(want.Key, 7))])
 			ok(t, err)
 			want.Revision = 7
 			bare := want
@@ -68,8 +68,8 @@ func TestRecordsComeBackFromTheirBytes(t *testing.T) {
 				if !reflect.DeepEqual(got, want) {
 					t.Errorf("got %+v, want %+v", got, want)
 				}
-				if !reflect.DeepEqual(h.Record, bare) || h.size != len(want.Value) {
-					t.Errorf("the head is %+v of %d, want %+v", h.Record, h.size, bare)
+				if !reflect.DeepEqual(h.Record, bare) || h.Size != len(want.Value) {
+					t.Errorf("the head is %+v of %d, want %+v", h.Record, h.Size, bare)
 				}
 				for _, data := range rows {
 					clear(data) // nothing in the record may have shared its memory
@@ -105,42 +105,9 @@ func TestEveryDamagedByteIsSeen(t *testing.T) {
 				if _, err := readVersion(rows, rec.Key, 42, store.Whole); !errors.Is(err, store.ErrDamaged) {
 					t.Errorf("without its value: %v", err)
 				}
-			} else if _, err := decodeHead("another/key", 42, data); !errors.Is(err, store.ErrDamaged) {
+			} else if _, err := record.Decode("another/key", 42, data); !errors.Is(err, store.ErrDamaged) {
 				t.Errorf("under another key: %v", err)
 			}
 		}
 	}
-}
-
-// FuzzDecodeRecord gives the decoder bytes whose checksum is right, so that the
-// fields behind it are reached. It must not panic, and what it accepts must be
-// what encoding gives.
-func FuzzDecodeRecord(f *testing.F) {
-	for _, rec := range sampleRecords() {
-		data, _ := encodeRecord(&rec, 20)
-		f.Add(string(rec.Key), data[:len(data)-4])
-	}
-	f.Add("k", []byte{1, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
-	f.Fuzz(func(t *testing.T, k string, body []byte) {
-		key := store.Key(k)
-		_, _ = decodeHead(key, 1, body) // the checksum is nearly always wrong: no panic
-		data := binary.BigEndian.AppendUint32(bytes.Clone(body), recordSum(key, body))
-		h, err := decodeHead(key, 1, data)
-		if err != nil {
-			if !errors.Is(err, store.ErrDamaged) {
-				t.Fatal(err)
-			}
-			return
-		}
-		if h.apart { // only its writer had the value
-			return
-		}
-		rec, err := complete(rowsOf{}, h)
-		ok(t, err)
-		row, _ := encodeRecord(&rec, len(rec.Value))
-		again, err := decodeHead(key, 1, row)
-		if err != nil || !reflect.DeepEqual(again.Record, h.Record) || !bytes.Equal(again.here, h.here) {
-			t.Fatalf("decoded %+v, then %+v, %v", h, again, err)
-		}
-	})
 }

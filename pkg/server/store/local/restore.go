@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"example.com/cmctl/pkg/server/store"
+	"example.com/cmctl/pkg/server/store/record"
 )
 
 // LeastAdvance is how far the counter moves at least beyond a backup's highest
@@ -224,7 +225,7 @@ func (l *loader) add(rec *store.Record, deleted bool) error {
 	if deleted {
 		return nil
 	}
-	row, apart := encodeRecord(rec, l.s.opts.apartAbove)
+	row, apart := record.Encode(rec, l.s.opts.apartAbove)
 	err := l.writable().Set(recordKey(rec.Key, rec.Revision), row, nil)
 	if apart != nil {
 		err = errors.Join(err, l.batch.Set(valueKey(rec.Key, rec.Revision), apart, nil))
@@ -267,9 +268,9 @@ func (b *BackupReader) verifyRestored(ctx context.Context, o Options, current st
 		return err
 	}
 	err = s.Check(ctx)
-	if v := s.view.Load(); err == nil && (v.current != current || v.compacted != current || v.tree.Len() != b.Info.Objects) {
+	if v := s.view.Load(); err == nil && (v.Current != current || v.Compacted != current || v.Tree.Len() != b.Info.Objects) {
 		err = fmt.Errorf("%w: %d objects at %d were written, %d at %d are there", store.ErrDamaged,
-			b.Info.Objects, current, v.tree.Len(), v.current)
+			b.Info.Objects, current, v.Tree.Len(), v.Current)
 	}
 	return errors.Join(err, s.Close())
 }

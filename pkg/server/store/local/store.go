@@ -15,6 +15,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"example.com/cmctl/pkg/server/store"
+	"example.com/cmctl/pkg/server/store/feed"
+	"example.com/cmctl/pkg/server/store/index"
 )
 
 // Options say where a store is and how it works. Every field but Dir may be left
@@ -128,19 +130,19 @@ type Store struct {
 	background seldom // for what Pebble says of its background work
 
 	// view is the published state. The committer alone stores it.
-	view atomic.Pointer[view]
-	pins pins
+	view atomic.Pointer[index.State]
+	pins index.Pins
 	lost spans // never changes once the store is open
 
 	ruins ruins
-	usage usage
+	usage index.Usage
 
 	// queue takes transactions to the committer and maint what compaction has to
 	// write. Commit and Compact send, the committer receives, nobody closes them.
 	// A full queue makes the sender wait, within its context.
 	queue chan *request
 	maint chan *maintenance
-	hub   hub
+	hub   feed.Hub
 
 	// compactMu is held by the one compaction that may run.
 	compactMu chan struct{}
@@ -222,14 +224,14 @@ func (s *Store) open() error {
 		return damaged(err)
 	}
 	s.view.Store(v)
-	s.usage.count(v.tree)
-	s.hub.delivered.Store(int64(v.current))
+	s.usage.Count(v.Tree)
+	s.hub.Start(v.Current)
 	return s.fs.arm()
 }
 
 // openExamined opens the database to write only when all that is in it was found
 // sound.
-func (s *Store) openExamined() (*view, error) {
+func (s *Store) openExamined() (*index.State, error) {
 	if s.opts.readOnly {
 		if err := s.openPebble(true); err != nil {
 			return nil, err
@@ -250,7 +252,7 @@ func (s *Store) openExamined() (*view, error) {
 	}
 	if err == nil {
 		s.fs.vitals.adopt(s.opts.Dir)
-		s.mark, err = openMark(s.opts.FS, s.opts.Dir, v.current)
+		s.mark, err = openMark(s.opts.FS, s.opts.Dir, v.Current)
 	}
 	return v, err
 }
@@ -258,7 +260,7 @@ func (s *Store) openExamined() (*view, error) {
 // examine reads the store and changes nothing. The view is nil if there is none yet.
 // Pebble that may write puts the log into tables and removes the files that it takes
 // for obsolete as soon as it opens: what a refused start must leave as it is.
-func (s *Store) examine() (*view, error) {
+func (s *Store) examine() (*index.State, error) {
 	names, err := s.opts.FS.List(s.opts.Dir)
 	if err != nil || s.opts.restoring || !slices.ContainsFunc(names, isManifestMarker) {
 		return nil, err
@@ -344,7 +346,7 @@ func (s *Store) start() {
 // State returns the current and the compacted revision.
 func (s *Store) State() store.State {
 	v := s.view.Load()
-	return store.State{Current: v.current, Compacted: v.compacted}
+	return store.State{Current: v.Current, Compacted: v.Compacted}
 }
 
 // Healthy is nil while the store takes writes.
@@ -439,13 +441,13 @@ func (s *Store) Close() error {
 
 func (s *Store) close() error {
 	close(s.closing)
-	s.hub.closeAll(store.ErrClosed)
+	s.hub.Close(store.ErrClosed)
 	if !s.waitForWorkers() {
 		return fmt.Errorf("close store %s: left as it is, and locked until the process ends: %w", s.opts.Dir, s.failureErr())
 	}
 	s.ops.Lock() // every call that was running has ended
 	defer s.ops.Unlock()
-	s.pins.clear()
+	s.pins.Clear()
 	s.fs.armed.Store(s.fs.spoilt.Load()) // what is thrown away needs no end that holds
 	if err := s.release(); err != nil {
 		return fmt.Errorf("close store %s: %w", s.opts.Dir, err)

@@ -16,7 +16,7 @@ func (s *Store) History(ctx context.Context, key store.Key, limit int) ([]store.
 		return nil, err
 	}
 	defer s.end()
-	if checkKey(key) != nil {
+	if key.Check() != nil {
 		return nil, store.ErrNotFound // its rows could be taken for another key's
 	}
 	found, err := s.heads(ctx, key, limit)
@@ -29,7 +29,7 @@ func (s *Store) heads(ctx context.Context, key store.Key, limit int) ([]store.Re
 		return nil, err
 	}
 	defer p.close()
-	it, err := p.rows(recordKey(key, p.view.current), recordsEnd(key))
+	it, err := p.rows(recordKey(key, p.view.Current), recordsEnd(key))
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func (s *Store) Version(ctx context.Context, key store.Key, rev store.Revision) 
 		return store.Record{}, err
 	}
 	defer s.end()
-	if checkKey(key) != nil || rev < 1 {
+	if key.Check() != nil || rev < 1 {
 		return store.Record{}, store.ErrNotFound
 	}
 	rec, err := s.exactVersion(key, rev)
@@ -69,7 +69,7 @@ func (s *Store) exactVersion(key store.Key, rev store.Revision) (store.Record, e
 		return store.Record{}, err
 	}
 	defer p.close()
-	if rev > p.view.current {
+	if rev > p.view.Current {
 		return store.Record{}, store.ErrFuture
 	}
 	it, err := p.rows(recordKey(key, rev), recordsEnd(key))
