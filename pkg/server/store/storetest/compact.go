@@ -263,7 +263,7 @@ func watchedUnderCompaction(h *harness) {
 // followAnyhow watches from start, and again from now each time history is gone,
 // until the end. In between it demands every revision.
 func followAnyhow(h *harness, start store.Revision) {
-	for from := start; ; from = h.State().Current {
+	for from := start; ; {
 		ended, err := followFrom(h, from)
 		if ended {
 			return
@@ -272,6 +272,7 @@ func followAnyhow(h *harness, start store.Revision) {
 			h.Error(err)
 			return
 		}
+		from = h.State().Current // before the end is looked for, which may come in between
 		if _, err := h.Get(h.ctx, "end", 0); err == nil {
 			return
 		}
