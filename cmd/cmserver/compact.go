@@ -19,6 +19,9 @@ type compactor struct {
 	window time.Duration
 	log    *slog.Logger
 	marks  []mark // oldest first
+	// after comes after each compaction, if it is set.
+	after   func(ctx context.Context, due store.Revision) error
+	cluster time.Time // when all of the cluster was compacted last
 }
 
 type mark struct {
@@ -33,19 +36,23 @@ func startCompacting(ctx context.Context, st store.Store, window time.Duration, 
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		ticker := time.NewTicker(compactInterval)
-		defer ticker.Stop()
 		c := &compactor{store: st, window: window, log: log}
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case now := <-ticker.C:
-				c.tick(ctx, now)
-			}
-		}
+		c.run(ctx)
 	}()
 	return func() { cancel(); <-done }
+}
+
+func (c *compactor) run(ctx context.Context) {
+	ticker := time.NewTicker(compactInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-ticker.C:
+			c.tick(ctx, now)
+		}
+	}
 }
 
 // tick gives up the states before the newest mark that is old enough. It does so
@@ -60,7 +67,11 @@ func (c *compactor) tick(ctx context.Context, now time.Time) {
 	if due == 0 {
 		return
 	}
-	if err := c.store.Compact(ctx, due); err != nil && ctx.Err() == nil {
+	err := c.store.Compact(ctx, due)
+	if err == nil && c.after != nil {
+		err = c.after(ctx, due)
+	}
+	if err != nil && ctx.Err() == nil {
 		c.log.Warn("old versions were not cleaned up; trying again later", "resourceVersion", due, "err", err)
 	}
 }

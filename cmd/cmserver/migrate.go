@@ -132,7 +132,7 @@ func (o migrateOptions) openSource(ctx context.Context, log *slog.Logger) (store
 	if o.from.kind == inDirectory {
 		return local.OpenReadOnly(local.Options{Dir: o.from.dir, Logger: log})
 	}
-	return o.config.open(ctx, o.from, 0, log)
+	return o.config.openEtcd(ctx, o.from, 0, true, log)
 }
 
 // explain says of an error what became of the target, and what to do.

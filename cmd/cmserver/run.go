@@ -128,7 +128,7 @@ func (c config) serve(ctx context.Context, addresses []serving.Address, log *slo
 	if err != nil {
 		return err
 	}
-	stopCompacting := startCompacting(ctx, st, c.HistoryWindow, log)
+	stopCompacting := c.startCompacting(ctx, st, log)
 	defer stopCompacting()
 	if onDisk, ok := st.(*local.Store); ok && c.site.kind == inDirectory {
 		stopBackups := startBackups(ctx, c.site.dir, onDisk, log)

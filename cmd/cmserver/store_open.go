@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"example.com/cmctl/pkg/server/store"
+	"example.com/cmctl/pkg/server/store/etcd"
 	"example.com/cmctl/pkg/server/store/local"
 )
 
@@ -19,7 +20,19 @@ func (c config) openStore(ctx context.Context, log *slog.Logger) (store.Store, e
 
 // open opens the store at a site. first is the first version of a new one, 0 for any.
 func (c config) open(ctx context.Context, s site, first store.Revision, log *slog.Logger) (store.Store, error) {
+	if s.kind == onEtcd {
+		return c.openEtcd(ctx, s, first, false, log)
+	}
 	return c.openLocal(s, first, log)
+}
+
+// startCompacting gives up what is old, until ctx ends or the returned function is called,
+// which waits for it.
+func (c config) startCompacting(ctx context.Context, st store.Store, log *slog.Logger) (stop func()) {
+	if shared, ok := st.(*etcd.Store); ok {
+		return c.cleanUp(ctx, shared, log)
+	}
+	return startCompacting(ctx, st, c.HistoryWindow, log)
 }
 
 func (c config) openLocal(s site, first store.Revision, log *slog.Logger) (store.Store, error) {

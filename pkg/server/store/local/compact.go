@@ -7,6 +7,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"example.com/cmctl/pkg/server/store"
+	"example.com/cmctl/pkg/server/store/retention"
 )
 
 const (
@@ -203,24 +204,20 @@ func (p *past) trim(key store.Key, b *pebble.Batch) error {
 }
 
 func (p *past) trimFrom(it *pebble.Iterator, key store.Key, b *pebble.Batch) error {
-	kept, reached := 0, false
-	for ok := it.First(); ok; {
+	walk := retention.Walk{Compacted: p.compacted, Limit: p.s.opts.HistoryLimit, Expired: p.s.expired}
+	for ok, newest := it.First(), true; ok; newest = false {
 		rec, err := headAt(it)
 		if err != nil {
 			return err
 		}
 		old := rec.Revision <= p.compacted
-		current := old && !reached && !rec.Deleted // in the state at the compacted revision
 		switch {
-		case !old, current:
-		case kept >= p.s.opts.HistoryLimit, rec.Deleted && p.s.expired(rec.Time):
+		case !walk.Keeps(rec.Record):
 			return deleteFrom(it, key, b)
-		case kept == 0: // a tombstone
+		case newest && old && rec.Deleted:
 			p.s.graves.add(grave{key: key, at: rec.Revision, died: rec.Time})
 		}
-		kept++
-		reached = reached || old
-		if !old && kept >= p.s.opts.HistoryLimit {
+		if !old && walk.Enough() {
 			ok = it.SeekGE(recordKey(key, p.compacted)) // newer ones stay, however many
 		} else {
 			ok = it.Next()

@@ -1,0 +1,107 @@
+package etcd
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"example.com/cmctl/pkg/server/store"
+)
+
+// barrier tells the revision of the cluster. All who ask while one question is under way
+// share the next one, which is sent after they came: what was written before they asked is
+// in its answer.
+type barrier struct {
+	ask func() (store.Revision, error)
+
+	mu      sync.Mutex // guards what follows
+	running bool
+	next    *round // the question that is not yet sent; nil if nobody waits for it
+}
+
+type round struct {
+	done chan struct{} // closed when the rest is set
+	rev  store.Revision
+	err  error
+}
+
+func (b *barrier) revision(ctx context.Context) (store.Revision, error) {
+	b.mu.Lock()
+	if b.next == nil {
+		b.next = &round{done: make(chan struct{})}
+	}
+	mine := b.next
+	if !b.running {
+		b.running = true
+		go b.run()
+	}
+	b.mu.Unlock()
+	select {
+	case <-mine.done:
+		return mine.rev, mine.err
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+}
+
+// run asks for as long as somebody waits.
+func (b *barrier) run() {
+	for {
+		b.mu.Lock()
+		r := b.next
+		b.next = nil
+		if r == nil {
+			b.running = false
+			b.mu.Unlock()
+			return
+		}
+		b.mu.Unlock()
+		r.rev, r.err = b.ask()
+		close(r.done)
+	}
+}
+
+// askRevision asks the cluster for its revision, in a way that needs its leader.
+func (s *Store) askRevision() (store.Revision, error) {
+	r, err := s.ask(s.ctx, s.keys.format(), clientv3.WithCountOnly())
+	if err != nil {
+		if s.ctx.Err() != nil {
+			return 0, store.ErrClosed
+		}
+		return 0, err
+	}
+	return s.revision(r.Header.Revision), nil
+}
+
+// present waits until the cache has all that was acknowledged before the call.
+func (s *Store) present(ctx context.Context) error {
+	rev, err := s.fresh.revision(ctx)
+	if err != nil {
+		return err
+	}
+	return s.reach(ctx, rev)
+}
+
+// A watch that is behind mostly has what is missing on its way. After a moment it is asked
+// how far it has come, and again after a longer one.
+const (
+	moment = time.Millisecond
+	nudge  = 100 * time.Millisecond
+)
+
+// hasten waits for the cache, and has etcd tell how far the watch has come: where others
+// alone have written nothing comes by itself.
+func (s *Store) hasten(ctx context.Context, rev store.Revision) error {
+	for pause := moment; ; pause = nudge {
+		short, cancel := context.WithTimeout(ctx, pause)
+		err := s.cache.level.wait(short, rev)
+		cancel()
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		// What fails here is tried again, or the time is over.
+		_ = s.client.RequestProgress(s.streams())
+	}
+}

@@ -1,0 +1,135 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+
+	"example.com/cmctl/pkg/server/store"
+)
+
+// health is what is known of the cluster.
+type health struct {
+	mu     sync.Mutex // guards what follows
+	away   error      // it can't be reached, or has no quorum
+	full   error      // its space quota is used up
+	fullAt time.Time  // when that was met
+}
+
+const (
+	checkEvery = time.Second
+	// fullFor is for how long a write that was refused counts, where nobody tells whether
+	// the cluster still has no room.
+	fullFor = 10 * time.Second
+)
+
+func (h *health) init() {}
+
+// reachable is nil unless the cluster is known to be away: who needs it is told at once.
+func (h *health) reachable() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.away
+}
+
+func (h *health) err() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.away != nil {
+		return h.away
+	}
+	return h.full
+}
+
+func (h *health) set(away error) (changed bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	changed = (away == nil) != (h.away == nil)
+	h.away = away
+	if time.Since(h.fullAt) > fullFor {
+		h.full = nil
+	}
+	return changed
+}
+
+// refused notes why a write was refused, if that is the whole cluster's.
+func (h *health) refused(err error) {
+	if errors.Is(err, store.ErrFull) {
+		h.filled(err)
+	}
+}
+
+func (h *health) filled(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.full, h.fullAt = err, time.Now()
+}
+
+func (h *health) wrote() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.full = nil
+}
+
+// watchHealth looks after the cluster until the store is closed.
+func (s *Store) watchHealth() {
+	ticker := time.NewTicker(checkEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		_, err := s.askRevision()
+		if errors.Is(err, store.ErrClosed) {
+			return
+		}
+		if s.health.set(err) {
+			if err != nil {
+				s.log.Error("store: etcd can't be reached; nothing is written or read until it is back", "error", err)
+			} else {
+				s.log.Info("store: etcd is reached again")
+			}
+		}
+		if err == nil {
+			s.lookForAlarms()
+			s.mode.refresh(s)
+		}
+	}
+}
+
+// lookForAlarms asks whether the cluster is out of space. Not every user may ask that.
+func (s *Store) lookForAlarms() {
+	ctx, cancel := context.WithTimeout(s.ctx, s.opts.Timeout)
+	defer cancel()
+	alarms, err := s.client.AlarmList(ctx)
+	if err != nil {
+		return
+	}
+	for _, a := range alarms.Alarms {
+		if a.Alarm == etcdserverpb.AlarmType_NOSPACE {
+			s.health.filled(fmt.Errorf("%w (alarm NOSPACE of member %x)", store.ErrClusterFull, a.MemberID))
+			return
+		}
+	}
+	s.health.wrote()
+}
+
+// Healthy is nil while the store takes writes. See store.Store.
+func (s *Store) Healthy() error {
+	if s.closed.Load() {
+		return store.ErrClosed
+	}
+	if err := s.health.err(); err != nil {
+		return err
+	}
+	if err := s.cache.failure(); err != nil {
+		return fmt.Errorf("%w: its changes don't come through: %w", store.ErrUnreachable, err)
+	}
+	return nil
+}
