@@ -134,38 +134,50 @@ func finished(old, next types.Object) bool {
 // prepareNamespaces makes the namespaces that must be there: the system's, and,
 // for a store of an older release, those that hold something.
 func (s *Server) prepareNamespaces(ctx context.Context) error {
+	for {
+		txn, err := s.missingNamespaces(ctx)
+		if err != nil || len(txn.Writes) == 0 {
+			return err
+		}
+		_, err = s.commitAudited(ctx, txn)
+		var made *store.GuardError
+		if errors.As(err, &made) {
+			continue // by another server on the same store, which starts as well
+		}
+		if err != nil {
+			return fmt.Errorf("make the system's namespaces: %w", err)
+		}
+	}
+}
+
+// missingNamespaces makes those that should be there and are not.
+func (s *Server) missingNamespaces(ctx context.Context) (store.Txn, error) {
 	used, err := s.usedNamespaces(ctx)
 	if err != nil {
-		return err
+		return store.Txn{}, err
 	}
 	var txn store.Txn
 	for _, name := range append(used, systemNamespaces...) {
-		_, err := s.store.Get(ctx, keyOf(types.Namespaces, "", name), 0)
+		_, err := s.store.Get(ctx, keyOf(types.Namespaces, "", name), store.Any)
 		if err == nil || slices.ContainsFunc(txn.Writes, func(w store.Record) bool { return w.Key == keyOf(types.Namespaces, "", name) }) {
 			continue
 		}
 		if !errors.Is(err, store.ErrNotFound) {
-			return fmt.Errorf("read Namespace %s: %w", name, err)
+			return store.Txn{}, fmt.Errorf("read Namespace %s: %w", name, err)
 		}
 		more, err := s.newNamespace(name)
 		if err != nil {
-			return err
+			return store.Txn{}, err
 		}
 		txn.Guards, txn.Writes = append(txn.Guards, more.Guards...), append(txn.Writes, more.Writes...)
 	}
-	if len(txn.Writes) == 0 {
-		return nil
-	}
-	if _, err := s.commitAudited(ctx, txn); err != nil {
-		return fmt.Errorf("make the system's namespaces: %w", err)
-	}
-	return nil
+	return txn, nil
 }
 
 // usedNamespaces are those that hold ConfigMaps. It reads one object of each.
 func (s *Server) usedNamespaces(ctx context.Context) ([]string, error) {
 	var used []string
-	o := store.ListOptions{Prefix: prefixOf(types.ConfigMaps, ""), Limit: 1, Part: store.BriefAlone}
+	o := store.ListOptions{Prefix: prefixOf(types.ConfigMaps, ""), At: store.Any, Limit: 1, Part: store.BriefAlone}
 	for {
 		page, err := s.store.List(ctx, o)
 		if err != nil {
