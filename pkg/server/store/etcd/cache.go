@@ -199,7 +199,9 @@ func (s *Store) follow() {
 			err = s.reload(err)
 		}
 		if err != nil {
-			s.log.Warn("store: the watch of etcd was interrupted, and is begun again", "error", err)
+			if s.cache.failure() == nil {
+				s.log.Warn("store: the watch of etcd was interrupted, and is begun again and again", "error", err)
+			}
 			s.cache.failed(err)
 		}
 		if time.Since(began) > lastPause {
@@ -229,7 +231,7 @@ func (s *Store) followOnce() error {
 	ctx, cancel := context.WithCancel(s.streams())
 	defer cancel()
 	from := s.cache.state().Current
-	for r := range s.client.Watch(ctx, s.keys.live(), clientv3.WithPrefix(), clientv3.WithRev(s.mod(from+1)), clientv3.WithProgressNotify()) {
+	for r := range s.client.Watch(ctx, s.keys.live(), clientv3.WithPrefix(), clientv3.WithRev(s.mod(from+1)), clientv3.WithProgressNotify(), clientv3.WithCreatedNotify()) {
 		if r.CompactRevision > 0 {
 			s.cache.give(s.revision(r.CompactRevision))
 			return store.ErrCompacted
@@ -240,6 +242,9 @@ func (s *Store) followOnce() error {
 		if s.cache.failure() != nil {
 			s.cache.failed(nil)
 			s.log.Info("store: the watch of etcd goes on")
+		}
+		if r.Created {
+			continue
 		}
 		if err := s.apply(r); err != nil {
 			return err

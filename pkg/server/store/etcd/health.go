@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"example.com/cmctl/pkg/server/store"
 )
@@ -85,7 +86,7 @@ func (s *Store) watchHealth() {
 			return
 		case <-ticker.C:
 		}
-		_, err := s.askRevision()
+		err := s.check()
 		if errors.Is(err, store.ErrClosed) {
 			return
 		}
@@ -101,6 +102,21 @@ func (s *Store) watchHealth() {
 			s.mode.refresh(s)
 		}
 	}
+}
+
+// check asks the cluster for a sign of life: one that was away, more often.
+func (s *Store) check() error {
+	ctx := s.ctx
+	if s.health.reachable() != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, checkEvery)
+		defer cancel()
+	}
+	_, err := s.ask(ctx, s.keys.format(), clientv3.WithCountOnly())
+	if err != nil && ctx.Err() != nil && s.ctx.Err() == nil {
+		err = fmt.Errorf("%w: %w", store.ErrUnreachable, err)
+	}
+	return err
 }
 
 // lookForAlarms asks whether the cluster is out of space. Not every user may ask that.

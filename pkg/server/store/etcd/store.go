@@ -14,6 +14,8 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 
 	"example.com/cmctl/pkg/server/store"
 	"example.com/cmctl/pkg/server/store/feed"
@@ -89,6 +91,9 @@ func connect(o Options) (*clientv3.Client, error) {
 	return clientv3.New(clientv3.Config{
 		Endpoints: o.Endpoints, TLS: o.TLS, Username: o.Username, Password: o.Password,
 		DialTimeout: o.Timeout, DialKeepAliveTime: alive, DialKeepAliveTimeout: alive, PermitWithoutStream: true,
+		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: alive,
+			// gRPC's own would try a member that was away for long again after minutes.
+			Backoff: backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: lastPause}})},
 		Logger: zap.NewNop(),
 	})
 }
