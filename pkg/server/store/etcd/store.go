@@ -78,6 +78,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	s.fresh.ask = s.askRevision
 	s.health.init()
 	if err := s.open(ctx); err != nil {
+		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+			err = fmt.Errorf("%w: no member has answered within %s", store.ErrUnreachable, openPatience*o.Timeout)
+		}
 		s.stop()
 		return nil, named(errors.Join(err, client.Close()))
 	}
@@ -98,8 +101,11 @@ func connect(o Options) (*clientv3.Client, error) {
 	})
 }
 
+// openPatience is how many times as long as a request the opening may take.
+const openPatience = 2
+
 func (s *Store) open(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*s.opts.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, openPatience*s.opts.Timeout)
 	defer cancel()
 	var err error
 	if s.limited, err = s.probe(ctx); err != nil {
