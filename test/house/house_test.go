@@ -101,6 +101,7 @@ func TestImportsRunOneWay(t *testing.T) {
 		"test/crash":                 {},
 		"test/e2e":                   {},
 		"test/house":                 {},
+		"test/linear":                {"pkg/client", "pkg/retry", "pkg/types"},
 		"test/load":                  {},
 		"test/pipes":                 {},
 	}
