@@ -1,17 +1,22 @@
 package etcd_test
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"example.com/cmctl/test/etcd/internal/procs"
@@ -271,6 +276,122 @@ func TestFaults(t *testing.T) {
 			agree(t, followers, last)
 		})
 	}
+}
+
+// What one server has acknowledged is in what any other one answers from then on.
+func TestWhatOneServerAcknowledgesAllHave(t *testing.T) {
+	for _, kind := range kinds(t) {
+		t.Run(kind.name, func(t *testing.T) {
+			w := newWorld(t, kind.program)
+			l := newLoad(t, w.servers)
+			var working sync.WaitGroup
+			for who := range 4 {
+				working.Go(func() { l.passRound(who, rounds()) })
+			}
+			working.Wait()
+		})
+	}
+}
+
+// rounds is how often something is tried that is to hold each time. More of them are for
+// runs by hand.
+func rounds() int {
+	if n, err := strconv.Atoi(os.Getenv("CMSERVER_ETCD_ROUNDS")); err == nil {
+		return n
+	}
+	return 300
+}
+
+// A cluster without room refuses writes as that, and takes them again once it has.
+func TestAFullCluster(t *testing.T) {
+	for _, kind := range kinds(t) {
+		t.Run(kind.name, func(t *testing.T) {
+			w := newWorld(t, kind.program, "--quota-backend-bytes=8388608")
+			first := w.servers[0]
+			if code := w.post(first, "large", 100_000); code != http.StatusCreated {
+				t.Fatalf("a write answers %d", code)
+			}
+			w.fill()
+			if code := w.post(first, "one-too-many", 100_000); code != http.StatusInsufficientStorage {
+				t.Fatalf("a cluster that is full answers %d", code)
+			}
+			for _, s := range w.servers {
+				procs.Eventually(t, s.URL+" is not ready", time.Minute, func() bool { return !s.Ready() })
+				if code, _ := w.get(s, "/api/v1/namespaces/single/configmaps/large"); code != http.StatusOK {
+					t.Errorf("a read answers %d", code)
+				}
+			}
+			w.relieve()
+			w.await()
+			if code := w.post(first, "after", 10); code != http.StatusCreated {
+				t.Errorf("afterwards a write answers %d", code)
+			}
+		})
+	}
+}
+
+// junk is what somebody else has on the cluster.
+const junk = "/junk/"
+
+// fill writes until there is no room.
+func (w *world) fill() {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	client := w.cluster.Client()
+	for i := range 1000 {
+		_, err := client.Put(ctx, fmt.Sprint(junk, i), strings.Repeat("junk", 25_000))
+		if errors.Is(err, rpctypes.ErrNoSpace) {
+			return
+		}
+		if err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	w.t.Fatal("etcd takes any amount")
+}
+
+// relieve deletes what fill has written, and then does what docs/operations.md says:
+// compact, defragment, disarm.
+func (w *world) relieve() {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	client := w.cluster.Client()
+	deleted, err := client.Delete(ctx, junk, clientv3.WithPrefix())
+	if err == nil {
+		_, err = client.Compact(ctx, deleted.Header.Revision, clientv3.WithCompactPhysical())
+	}
+	for _, endpoint := range w.cluster.Endpoints() {
+		if err == nil {
+			_, err = client.Defragment(ctx, endpoint)
+		}
+	}
+	if err == nil {
+		_, err = client.AlarmDisarm(ctx, &clientv3.AlarmMember{})
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// post makes an object of a size that can't be compressed, and returns the code of the
+// answer.
+func (w *world) post(s *procs.Server, name string, size int) int {
+	w.t.Helper()
+	noise := make([]byte, size)
+	_, _ = rand.Read(noise) // which never fails
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"name": name}, "binaryData": map[string]any{"noise": noise}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	patient := http.Client{Timeout: 20 * time.Second}
+	r, err := patient.Post(s.URL+"/api/v1/namespaces/single/configmaps", "application/json", bytes.NewReader(body))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer r.Body.Close() // it is not read
+	return r.StatusCode
 }
 
 // kind is a release of etcd.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -25,7 +26,7 @@ type load struct {
 	servers []*procs.Server
 	clients []*client.Client
 	history *linear.Recorder
-	stop    context.CancelFunc
+	over    chan struct{} // closed when no more is to be begun; what was begun goes to its end
 	running sync.WaitGroup
 
 	raised [counters]struct{ sure, open atomic.Int64 }
@@ -50,7 +51,7 @@ var number = types.Field{Section: "data", Key: "n"}
 
 func newLoad(t *testing.T, servers []*procs.Server) *load {
 	t.Helper()
-	l := &load{t: t, servers: servers, history: linear.New()}
+	l := &load{t: t, servers: servers, history: linear.New(), over: make(chan struct{})}
 	for _, s := range servers {
 		target, err := client.ResolveTarget(client.TargetOptions{Server: s.URL})
 		if err != nil {
@@ -70,8 +71,7 @@ func (l *load) any() *client.Client { return l.clients[rand.IntN(len(l.clients))
 
 // begin starts the clients. Counters are there before.
 func (l *load) begin() {
-	ctx, cancel := context.WithCancel(l.t.Context())
-	l.stop = cancel
+	ctx := l.t.Context()
 	for i := range counters {
 		doc := types.NewDocument(counted, counter(i))
 		doc.Set(number, "0")
@@ -90,17 +90,20 @@ func (l *load) begin() {
 	}
 }
 
-func (l *load) pause(ctx context.Context) {
+// goesOn waits a little, and tells whether there is more to do.
+func (l *load) goesOn() bool {
 	select {
 	case <-time.After(time.Duration(rand.Int64N(int64(2 * pauseOfClient)))):
-	case <-ctx.Done():
+		return true
+	case <-l.over:
+		return false
 	}
 }
 
 func (l *load) operate(ctx context.Context, who int) {
 	rng := rand.New(rand.NewPCG(rand.Uint64(), uint64(who)))
 	known := map[string]types.Document{}
-	for ; ctx.Err() == nil; l.pause(ctx) {
+	for l.goesOn() {
 		l.history.Operate(ctx, l.any().ConfigMaps(linear.Namespace), who, rng, fmt.Sprintf("key-%d", rng.IntN(histories)), known)
 	}
 }
@@ -109,14 +112,14 @@ func counter(i int) string { return fmt.Sprintf("counter-%02d", i) }
 
 // raise adds one to counters. What becomes of each addition is found out, or stays open.
 func (l *load) raise(ctx context.Context) {
-	for ; ctx.Err() == nil; l.pause(ctx) {
+	for l.goesOn() {
 		i := rand.IntN(counters)
 		_, err := retry.Update(ctx, l.any().ConfigMaps(counted).Object(counter(i)), addOne, retry.Options{})
 		var unknown *retry.OutcomeUnknownError
 		switch {
 		case err == nil:
 			l.raised[i].sure.Add(1)
-		case errors.As(err, &unknown) || ctx.Err() != nil:
+		case errors.As(err, &unknown):
 			l.raised[i].open.Add(1)
 		}
 	}
@@ -130,7 +133,7 @@ var addOne = client.EditConfigMap(func(cm *types.ConfigMap) error {
 
 // keep makes objects that nobody deletes.
 func (l *load) keep(ctx context.Context, who int) {
-	for n := 0; ctx.Err() == nil; n++ {
+	for n := 0; l.goesOn(); n++ {
 		name := fmt.Sprintf("kept-%d-%d", who, n)
 		doc := types.NewDocument(kept, name)
 		doc.Set(number, name)
@@ -139,13 +142,12 @@ func (l *load) keep(ctx context.Context, who int) {
 			l.made.names = append(l.made.names, name)
 			l.made.Unlock()
 		}
-		l.pause(ctx)
 	}
 }
 
 // end stops the clients.
 func (l *load) end() {
-	l.stop()
+	close(l.over)
 	l.running.Wait()
 }
 
@@ -180,4 +182,38 @@ func (l *load) check() {
 		}
 	}
 	l.t.Logf("%d additions for sure, %d open; %d objects made", sum, open, len(l.made.names))
+}
+
+// passRound writes an object through one server and reads it through another at once.
+func (l *load) passRound(who, rounds int) {
+	ctx := l.t.Context()
+	name := fmt.Sprintf("round-%d", who)
+	doc := types.NewDocument("round", name)
+	doc.Set(number, "0")
+	doc, err := l.clients[0].ConfigMaps("round").Create(ctx, doc, "")
+	if err != nil {
+		l.t.Error(err)
+		return
+	}
+	for n := range rounds {
+		doc.Set(number, strconv.Itoa(n))
+		if doc, err = l.any().ConfigMaps("round").Put(ctx, doc, ""); err != nil {
+			l.t.Error(err)
+			return
+		}
+		got, err := l.any().ConfigMaps("round").Get(ctx, name)
+		if err != nil || got.ResourceVersion() != doc.ResourceVersion() {
+			l.t.Errorf("written at %s, then read at %s, %v", doc.ResourceVersion(), got.ResourceVersion(), err)
+			return
+		}
+		list, err := l.any().ConfigMaps("round").List(ctx, client.ListOptions{})
+		if err != nil || !holds(list.Items, name, doc.ResourceVersion()) {
+			l.t.Errorf("written at %s, which a list does not have, %v", doc.ResourceVersion(), err)
+			return
+		}
+	}
+}
+
+func holds(items []types.Document, name, version string) bool {
+	return slices.ContainsFunc(items, func(d types.Document) bool { return d.Name() == name && d.ResourceVersion() == version })
 }
