@@ -8,8 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -116,9 +118,30 @@ type process struct {
 	done chan struct{} // closed when the process has ended
 }
 
+// onEtcd puts the data on the etcd at the address CLIENTS_ETCD, if there is one: what is in
+// memory, or in a directory, has a prefix of its own there.
+func onEtcd(args []string) []string {
+	endpoint := os.Getenv("CLIENTS_ETCD")
+	if endpoint == "" {
+		return args
+	}
+	changed := slices.Clone(args)
+	for i, arg := range changed {
+		if arg == "--in-memory" {
+			changed[i] = fmt.Sprintf("--store=etcd://%s/memory/%d-%d", endpoint, os.Getpid(), served.Add(1))
+		} else if dir, ok := strings.CutPrefix(arg, "--data-dir="); ok {
+			changed[i] = "--store=etcd://" + endpoint + dir
+		}
+	}
+	return changed
+}
+
+// served counts the servers.
+var served atomic.Int64
+
 func serve(t testing.TB, address string, args []string) (*process, string, error) {
 	p := &process{
-		cmd:  exec.Command(cmserver, append([]string{"--listen", address}, args...)...),
+		cmd:  exec.Command(cmserver, append([]string{"--listen", address}, onEtcd(args)...)...),
 		done: make(chan struct{}),
 	}
 	p.cmd.Env = bareEnvironment(t)
