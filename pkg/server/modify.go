@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"context"
+	"errors"
 
 	"example.com/cmctl/pkg/server/audit"
 	"example.com/cmctl/pkg/server/store"
@@ -52,10 +53,26 @@ func (m modification) run(ctx context.Context) (answer, error) {
 	}
 }
 
-// once compares with what is stored and swaps on exactly that version.
+// once compares with what is stored and swaps on exactly that version. Where it costs to
+// ask what is stored, it is made from what is at hand: the guard of the commit tells
+// whether that was the newest. Whatever else comes of it is found out again from the
+// newest: a refusal, or that there is nothing to change.
 func (m modification) once(ctx context.Context) (answer, error) {
+	if _, remote := m.server.store.(store.Remote); remote {
+		a, err := m.attempt(ctx, store.Any)
+		var refused *types.StatusError
+		var moved *store.GuardError
+		if err == nil && a.version != "" || err != nil && !errors.As(err, &refused) && !errors.As(err, &moved) {
+			return a, err
+		}
+	}
+	return m.attempt(ctx, 0)
+}
+
+// attempt is one of them, on the state at.
+func (m modification) attempt(ctx context.Context, at store.Revision) (answer, error) {
 	r := m.request
-	rec, err := m.server.current(ctx, r.resource, r.namespace, r.name)
+	rec, err := m.server.stored(ctx, r.resource, r.namespace, r.name, at)
 	if err != nil {
 		return answer{}, err
 	}

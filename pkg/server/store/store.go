@@ -307,6 +307,11 @@ type Describer interface {
 	Describe() string
 }
 
+// Remote is a Store whose reads of the present ask others: one at Any costs much less.
+type Remote interface {
+	Remote()
+}
+
 // What reads and watches can meet.
 var (
 	ErrNotFound  = errors.New("not found")

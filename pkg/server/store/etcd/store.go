@@ -57,6 +57,7 @@ type Store struct {
 var (
 	_ store.Store     = (*Store)(nil)
 	_ store.Describer = (*Store)(nil)
+	_ store.Remote    = (*Store)(nil)
 )
 
 // Open opens the store under a prefix, and makes it if there is none. It reads every key,
@@ -224,6 +225,9 @@ func (s *Store) clusterCompacted(ctx context.Context) (store.Revision, error) {
 	}
 	return 0, s.readError(ctx, context.DeadlineExceeded)
 }
+
+// Remote tells that reads of the present ask etcd. See store.Remote.
+func (*Store) Remote() {}
 
 // tell notes that somebody learns of a revision.
 func (s *Store) tell(rev store.Revision) {

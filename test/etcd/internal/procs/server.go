@@ -41,7 +41,9 @@ func NewServer(t testing.TB, endpoints []string, prefix string, args ...string) 
 // Start starts it, and returns without waiting.
 func (s *Server) Start() {
 	s.t.Helper()
-	s.Process = start(s.t, "cmserver", s.log, build(s.t, "cmserver", repository, "./cmd/cmserver", true), s.args...)
+	_, measured := s.t.(*testing.B) // as users have it, and else with the race detector
+	program := build(s.t, fmt.Sprint("cmserver-", measured), repository, "./cmd/cmserver", !measured)
+	s.Process = start(s.t, "cmserver", s.log, program, s.args...)
 }
 
 // Ready tells whether it takes writes.
