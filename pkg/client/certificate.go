@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// certificateTrouble says that the client certificate which the target presents is not
+// certificateTrouble says that the client certificate which is presented is not
 // valid now, and what to do. It is empty where there is none, or nothing is known
 // against it.
-func (t *Target) certificateTrouble(now time.Time) string {
-	leaf := t.clientCertificate()
+func (e *endpoint) certificateTrouble(now time.Time) string {
+	leaf := e.clientCertificate()
 	switch {
 	case leaf == nil:
 		return ""
@@ -27,12 +27,12 @@ func (t *Target) certificateTrouble(now time.Time) string {
 
 // clientCertificate is the one that is presented, nil if there is none that can be
 // read. What a credential plugin gives is not known here.
-func (t *Target) clientCertificate() *x509.Certificate {
-	text := t.config.CertData
-	if len(text) == 0 && t.config.CertFile != "" {
-		text, _ = os.ReadFile(t.config.CertFile)
+func (e *endpoint) clientCertificate() *x509.Certificate {
+	text := e.config.CertData
+	if len(text) == 0 && e.config.CertFile != "" {
+		text, _ = os.ReadFile(e.config.CertFile)
 	}
-	if t.base == nil || t.base.Scheme != "https" {
+	if e.base == nil || e.base.Scheme != "https" {
 		return nil
 	}
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {

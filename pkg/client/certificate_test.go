@@ -40,7 +40,7 @@ func TestCertificateTrouble(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ofKubeconfig.config.CertData = append([]byte("the client's\n"), text...)
+	ofKubeconfig.endpoints[0].config.CertData = append([]byte("the client's\n"), text...)
 	for _, c := range []struct {
 		now  time.Time
 		says string
@@ -50,7 +50,7 @@ func TestCertificateTrouble(t *testing.T) {
 		{until.Add(time.Second), "has expired at 2026-01-01T01:00:00Z: 'cmserver init --renew --dir FOLDER'"},
 	} {
 		for _, target := range []*Target{ofFile, ofKubeconfig} {
-			if got := target.certificateTrouble(c.now); !strings.Contains(got, c.says) || c.says == "" && got != "" {
+			if got := target.endpoints[0].certificateTrouble(c.now); !strings.Contains(got, c.says) || c.says == "" && got != "" {
 				t.Errorf("at %s: %q", c.now, got)
 			}
 		}
@@ -64,7 +64,7 @@ func TestCertificateTrouble(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := target.certificateTrouble(until.Add(time.Hour)); got != "" {
+		if got := target.endpoints[0].certificateTrouble(until.Add(time.Hour)); got != "" {
 			t.Errorf("%s: %q", name, got)
 		}
 	}

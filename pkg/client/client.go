@@ -41,6 +41,9 @@ type Options struct {
 	// Warn is called with each warning that the server sends along with an
 	// answer. It may be called from many goroutines at once.
 	Warn func(message string)
+	// Moved is called when a target of several servers is left for another one of
+	// them. It may be called from many goroutines at once.
+	Moved func(Move)
 	// Trace is called with a line about each request, or with several lines, as
 	// TraceDetail asks: never with credentials or data. It may be called from
 	// many goroutines at once.
@@ -48,13 +51,13 @@ type Options struct {
 	TraceDetail Detail
 }
 
-// Client speaks to one server. It may be shared by many goroutines, and keeps
+// Client speaks to one target. It may be shared by many goroutines, and keeps
 // connections open for further calls until CloseIdleConnections.
 type Client struct {
 	target  *Target
 	options Options
-	http    *http.Client
-	resty   *resty.Client
+	peers   *peers
+	only    *peer // the one server to speak to; nil if it is any of them
 }
 
 // New makes a client of that server. It connects to nothing yet.
@@ -62,17 +65,17 @@ func New(t *Target, o Options) (*Client, error) {
 	if t == nil {
 		return nil, errors.New("no target: which server is meant is for ResolveTarget to say")
 	}
-	hc, err := t.httpClient(o)
-	if err != nil {
-		return nil, err
-	}
 	if o.UserAgent == "" {
 		o.UserAgent = defaultUserAgent()
 	}
 	if o.RequestTimeout == 0 {
 		o.RequestTimeout = DefaultRequestTimeout
 	}
-	return &Client{target: t, options: o, http: hc, resty: newResty(hc, o)}, nil
+	servers, err := connectPeers(t, o)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{target: t, options: o, peers: servers}, nil
 }
 
 // newResty sets up resty to send what it is given, once.
@@ -108,7 +111,7 @@ func (silent) Errorf(string, ...any) {}
 func (silent) Warnf(string, ...any)  {}
 func (silent) Debugf(string, ...any) {}
 
-// Target is the server that this client speaks to.
+// Target is what this client speaks to.
 func (c *Client) Target() *Target { return c.target }
 
 // DryRun is a client of the same server, on the same connections, whose writes
@@ -126,9 +129,20 @@ func (c *Client) impatient() *Client {
 	return &once
 }
 
+// at is the same client for calls that make sense on one server alone.
+func (c *Client) at(p *peer) *Client {
+	one := *c
+	one.only = p
+	return &one
+}
+
 // CloseIdleConnections closes the connections that no call is using. The client
 // remains usable.
-func (c *Client) CloseIdleConnections() { utilnet.CloseIdleConnectionsFor(c.http.Transport) }
+func (c *Client) CloseIdleConnections() {
+	for _, p := range c.peers.all {
+		utilnet.CloseIdleConnectionsFor(p.http.Transport)
+	}
+}
 
 // ServerVersion asks the server which release it is.
 func (c *Client) ServerVersion(ctx context.Context) (*version.Info, error) {

@@ -79,7 +79,7 @@ func (c *Client) brokenExchange(e exchange, err error) error {
 	}
 	why := c.cause(e, err)
 	broken := &ConnectionError{
-		Server: c.target.String(), Object: e.object, Sent: e.connected, Write: e.writes(),
+		Server: e.server.String(), Object: e.object, Sent: e.connected, Write: e.writes(),
 		Cause: why.text, Next: why.next, Err: why.err,
 	}
 	if !e.connected {
@@ -129,7 +129,7 @@ type cause struct {
 // cause looks for the reason that a person can act on. What the caller's
 // context has to say comes first: net/http reports its end in many disguises.
 func (c *Client) cause(e exchange, err error) cause {
-	next := c.target.next()
+	next := e.server.next()
 	if e.connected {
 		next = "try again"
 	}
@@ -141,8 +141,11 @@ func (c *Client) cause(e exchange, err error) cause {
 	case e.callCtx.Err() != nil:
 		after := c.options.RequestTimeout
 		return cause{timeoutError{after}.Error(), next + "; --request-timeout sets how long to wait", timeoutError{after}}
+	case e.late:
+		over := lateError{timeoutError{e.turn.limit}}
+		return cause{over.Error(), next, over}
 	}
-	return c.target.failedConnection(err, next)
+	return e.server.failedConnection(err, next)
 }
 
 // timeoutError is the end of a call's own time. It is not the caller's
@@ -159,7 +162,10 @@ func (e timeoutError) Temporary() bool { return true }
 
 var _ net.Error = timeoutError{}
 
-func (t *Target) failedConnection(err error, next string) cause {
+// lateError is the end of a turn: the call goes on with another server.
+type lateError struct{ timeoutError }
+
+func (e *endpoint) failedConnection(err error, next string) cause {
 	var (
 		operation   *net.OpError
 		lookup      *net.DNSError
@@ -179,7 +185,7 @@ func (t *Target) failedConnection(err error, next string) cause {
 		text = fmt.Sprintf("there is no host named %q", lookup.Name)
 	case errors.As(err, &lookup):
 		text = fmt.Sprintf("the host name %q could not be looked up: %s", lookup.Name, lookup.Err)
-	case t.socket != "" && errors.Is(err, fs.ErrPermission):
+	case e.socket != "" && errors.Is(err, fs.ErrPermission):
 		text = "this user may not connect to the socket"
 		next = "ask whoever runs the server; its --listen-mode and the socket's group say who may"
 	case errors.As(err, &errno):
@@ -193,7 +199,7 @@ func (t *Target) failedConnection(err error, next string) cause {
 	}
 	if errors.As(err, &operation) && operation.Op == "proxyconnect" {
 		text = "the proxy: " + text
-		next = t.nextForProxy()
+		next = e.nextForProxy()
 	}
 	return cause{text, next, err}
 }

@@ -35,5 +35,5 @@ func inClusterTarget(c Credentials, p pod) (*Target, error) {
 		return nil, fmt.Errorf("--in-cluster: read the pod's namespace: %w", err)
 	}
 	c.apply(config)
-	return &Target{config: config, name: "in-cluster", namespace: strings.TrimSpace(string(namespace))}, nil
+	return &Target{endpoints: []*endpoint{{config: config}}, name: "in-cluster", namespace: strings.TrimSpace(string(namespace))}, nil
 }

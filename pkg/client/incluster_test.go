@@ -35,13 +35,13 @@ func TestAPodGivesServerNamespaceAndToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if target.config.Host != "https://10.0.0.1:443" || target.Namespace() != "shop" || target.config.BearerToken != "pod-token" {
+	if target.endpoints[0].config.Host != "https://10.0.0.1:443" || target.Namespace() != "shop" || target.endpoints[0].config.BearerToken != "pod-token" {
 		t.Errorf("got %+v", target)
 	}
 	if target, err = inClusterTarget(Credentials{Token: "mine"}, podIn(t, "")); err != nil {
 		t.Fatal(err)
 	}
-	if target.config.BearerToken != "mine" || target.config.BearerTokenFile != "" || target.Namespace() != "" {
+	if target.endpoints[0].config.BearerToken != "mine" || target.endpoints[0].config.BearerTokenFile != "" || target.Namespace() != "" {
 		t.Errorf("got %+v", target)
 	}
 }

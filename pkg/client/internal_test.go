@@ -97,7 +97,7 @@ func TestFailedConnectionsInWords(t *testing.T) {
 		"anything else":   {&url.Error{Op: "Get", URL: "http://x/", Err: errors.New("net/http: strange things")}, "strange things", "try this"},
 		"a plugin failed": {&url.Error{Op: "Get", URL: "http://x/", Err: errors.New("getting credentials: exec: not found")}, "getting credentials", "try this"},
 	} {
-		got := (&Target{}).failedConnection(c.err, "try this")
+		got := (&endpoint{}).failedConnection(c.err, "try this")
 		if !strings.Contains(got.text, c.text) || !strings.Contains(got.next, c.next) {
 			t.Errorf("%s: got %q and %q, want %q and %q", name, got.text, got.next, c.text, c.next)
 		}

@@ -93,7 +93,7 @@ func (k *kubeconfig) target(name string, c Credentials) (*Target, error) {
 	c.apply(config)
 	// The namespace that the context itself names: clientcmd would answer
 	// "default" where it names none.
-	return &Target{config: config, context: name, namespace: k.Contexts[name].Namespace}, nil
+	return &Target{endpoints: []*endpoint{{config: config}}, context: name, namespace: k.Contexts[name].Namespace}, nil
 }
 
 // dangles refuses a context that names a cluster or a user that isn't there: the

@@ -48,6 +48,7 @@ func (k call) writes() bool { return k.method != http.MethodGet && !k.asks }
 type answer struct {
 	code int
 	body []byte
+	from *endpoint
 }
 
 // do sends the request and returns the answer of a success: a read as often as the
@@ -59,13 +60,19 @@ func (c *Client) do(ctx context.Context, k call) (answer, error) {
 	return retry.Repeat(ctx, k.object, func(ctx context.Context) (answer, error) { return c.once(ctx, k) }, *c.options.Reads)
 }
 
-// once sends the request one time. Every outcome but a success is an error made in
-// errors.go.
+// once makes the call one time: of several servers, by the first that has an answer.
 func (c *Client) once(ctx context.Context, k call) (answer, error) {
 	callCtx, cancel := c.withTimeout(ctx)
 	defer cancel()
+	until, _ := callCtx.Deadline()
+	return inTurn(c, callCtx, until, k, func(t turn) (answer, error) { return c.take(ctx, callCtx, t, k) })
+}
+
+// take sends the request to the server whose turn it is. Every outcome but a success
+// is an error made in errors.go.
+func (c *Client) take(ctx, callCtx context.Context, t turn, k call) (answer, error) {
 	began := time.Now()
-	e, resp, err := c.send(ctx, callCtx, k)
+	e, resp, err := c.send(ctx, callCtx, t, k)
 	if err == nil {
 		e.body, err = readBody(resp, k.limit)
 	}
@@ -77,22 +84,29 @@ func (c *Client) once(ctx context.Context, k call) (answer, error) {
 	if !e.success() {
 		return answer{}, c.refusal(e)
 	}
-	return answer{code: e.code, body: e.body}, nil
+	return answer{code: e.code, body: e.body, from: e.server}, nil
 }
 
 // send sends the request and returns the head of the answer. The body is left
 // to the caller to read and to close, if there is no error.
-func (c *Client) send(ctx, callCtx context.Context, k call) (exchange, *http.Response, error) {
+func (c *Client) send(ctx, callCtx context.Context, t turn, k call) (exchange, *http.Response, error) {
+	e := exchange{call: k, server: t.peer.endpoint, address: c.address(t.peer.endpoint, k), ctx: ctx, callCtx: callCtx, turn: t}
+	turnCtx, watch := t.begin(callCtx)
+	defer watch.stop()
 	// A request that was given a connection may have been written to it. Whether
 	// it was can't be told for sure: on cancellation net/http does not always
 	// wait for the goroutine that writes.
 	var connected atomic.Bool
-	traced := httptrace.WithClientTrace(callCtx, &httptrace.ClientTrace{
-		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
+	traced := httptrace.WithClientTrace(turnCtx, &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) {
+			connected.Store(true)
+			if k.writes() {
+				watch.stop() // what was sent to one server is not for another
+			}
+		},
 	})
-	e := exchange{call: k, address: c.address(k), ctx: ctx, callCtx: callCtx}
-	resp, err := c.request(traced, k).Execute(k.method, e.address)
-	e.connected = connected.Load()
+	resp, err := c.request(traced, t.peer, k).Execute(k.method, e.address)
+	e.connected, e.late = connected.Load(), watch.over()
 	if resp == nil || resp.RawResponse == nil {
 		return e, nil, err
 	}
@@ -102,8 +116,8 @@ func (c *Client) send(ctx, callCtx context.Context, k call) (exchange, *http.Res
 
 // request prepares a call for resty, which leaves the body of the answer to
 // readBody: resty's own reading would take half a kilobyte at a time.
-func (c *Client) request(ctx context.Context, k call) *resty.Request {
-	req := c.resty.R().SetContext(ctx).SetDoNotParseResponse(true)
+func (c *Client) request(ctx context.Context, p *peer, k call) *resty.Request {
+	req := p.resty.R().SetContext(ctx).SetDoNotParseResponse(true)
 	if k.body != nil {
 		req.SetHeader("Content-Type", cmp.Or(k.mediaType, types.MediaJSON)).SetBody(k.body)
 	}
@@ -139,11 +153,14 @@ func readBody(r *http.Response, limit int64) ([]byte, error) {
 // exchange is what is known of a call that was made.
 type exchange struct {
 	call
+	server    *endpoint
+	turn      turn
 	address   string
 	ctx       context.Context // the caller's
 	callCtx   context.Context // with the call's own deadline
 	connected bool
-	code      int // 0 if no answer began
+	late      bool // the turn was over before it had what it was for
+	code      int  // 0 if no answer began
 	header    http.Header
 	body      []byte
 }
@@ -158,12 +175,12 @@ func (c *Client) withTimeout(ctx context.Context) (context.Context, context.Canc
 	return context.WithTimeout(ctx, c.options.RequestTimeout)
 }
 
-// address is the URL of a call. Each segment is escaped, so that no name can
+// address is the URL of a call to a server. Each segment is escaped, so that no name can
 // lead to another path.
-func (c *Client) address(k call) string {
+func (c *Client) address(of *endpoint, k call) string {
 	u := strings.Builder{}
-	u.WriteString(c.target.base.Scheme + "://" + c.target.base.Host)
-	u.WriteString(strings.TrimSuffix(c.target.base.EscapedPath(), "/"))
+	u.WriteString(of.base.Scheme + "://" + of.base.Host)
+	u.WriteString(strings.TrimSuffix(of.base.EscapedPath(), "/"))
 	for _, segment := range k.path {
 		u.WriteString("/" + url.PathEscape(segment))
 	}

@@ -18,19 +18,17 @@ const socketScheme = "unix://"
 // one.
 const socketHost = "http://localhost"
 
-// socketTarget is the server that listens on a unix socket of this machine.
-func socketTarget(path string, c Credentials) (*Target, error) {
+// socketEndpoint is the server that listens on a unix socket of this machine.
+func socketEndpoint(path string) (*endpoint, error) {
 	if !filepath.IsAbs(path) {
 		return nil, fmt.Errorf("server address %q: after unix:// comes a path from the root, as in unix:///run/cmserver.sock", socketScheme+path)
 	}
-	t := &Target{socket: path, config: &rest.Config{
+	return &endpoint{socket: path, config: &rest.Config{
 		Host: socketHost,
 		Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", path)
 		},
 		// No proxy leads to a socket.
 		Proxy: func(*http.Request) (*url.URL, error) { return nil, nil },
-	}}
-	c.apply(t.config)
-	return t, nil
+	}}, nil
 }

@@ -1,11 +1,10 @@
 package client
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
-	"net/url"
+	"slices"
 	"strings"
 
 	"k8s.io/client-go/rest"
@@ -19,7 +18,9 @@ const DefaultServer = "http://127.0.0.1:8080"
 // AsKubectl) may be given.
 type TargetOptions struct {
 	// Server is a URL. Without a scheme it is http. unix:///PATH is a socket on
-	// this machine.
+	// this machine. Several with commas in between are replicas of one store, of
+	// which each gets the credentials: a call goes to the first, and to the next
+	// where that one has no answer, as docs/targets.md tells.
 	Server string
 	// Kubeconfig is a file to take server and credentials from.
 	Kubeconfig string
@@ -62,15 +63,13 @@ type Credentials struct {
 	AsUID    string
 }
 
-// Target is a server and how to authenticate to it. It may be shared.
+// Target is a server and how to authenticate to it, or several that are replicas of
+// one store. It may be shared.
 type Target struct {
-	config    *rest.Config
-	base      *url.URL
+	endpoints []*endpoint // in the order in which they are tried; at least one
 	context   string
 	name      string // how messages call it beside its address, as in `context "prod"`
 	namespace string
-	ownProxy  bool   // the kubeconfig names the proxy
-	socket    string // path of a unix socket, empty if it is none
 }
 
 // ResolveTarget finds out where the server is. It reads a kubeconfig if one is
@@ -90,17 +89,15 @@ func ResolveTarget(o TargetOptions) (*Target, error) {
 	if t.context != "" {
 		t.name = fmt.Sprintf("context %q", t.context)
 	}
-	o.actAs(t.config)
-	if t.base, _, err = rest.DefaultServerUrlFor(t.config); err != nil {
-		return nil, fmt.Errorf("server address %q: %w", t.config.Host, err)
-	}
-	if err := t.check(); err != nil {
-		return nil, err
-	}
-	// A proxy function makes client-go build a transport that nobody else
-	// shares; without one it may hand out the process-wide default.
-	if t.ownProxy = t.config.Proxy != nil; !t.ownProxy {
-		t.config.Proxy = http.ProxyFromEnvironment
+	for i, e := range t.endpoints {
+		e.name = t.name
+		o.actAs(e.config)
+		if err := e.complete(); err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(t.endpoints[:i], func(other *endpoint) bool { return other.address() == e.address() }) {
+			return nil, fmt.Errorf("server address %q is given twice", e.address())
+		}
 	}
 	return t, nil
 }
@@ -137,20 +134,36 @@ func (o TargetOptions) resolve() (*Target, error) {
 	return plainTarget(o)
 }
 
+// separator stands between the addresses of several servers.
+const separator = ","
+
+// plainTarget is that of addresses. The credentials are for each of them, for each was
+// named together with them.
 func plainTarget(o TargetOptions) (*Target, error) {
-	server := o.Server
-	if server == "" {
-		server = DefaultServer
+	t := &Target{}
+	for address := range strings.SplitSeq(cmp.Or(o.Server, DefaultServer), separator) {
+		address = strings.TrimSpace(address)
+		if address == "" {
+			return nil, errors.New("of the server addresses one is empty; give them with one comma between two")
+		}
+		e, err := endpointAt(address)
+		if err != nil {
+			return nil, err
+		}
+		o.apply(e.config)
+		t.endpoints = append(t.endpoints, e)
 	}
-	if path, ok := strings.CutPrefix(server, socketScheme); ok {
-		return socketTarget(path, o.Credentials)
-	}
-	if !strings.Contains(server, "://") {
-		server = "http://" + server
-	}
-	t := &Target{config: &rest.Config{Host: server}}
-	o.apply(t.config)
 	return t, nil
+}
+
+func endpointAt(address string) (*endpoint, error) {
+	if path, ok := strings.CutPrefix(address, socketScheme); ok {
+		return socketEndpoint(path)
+	}
+	if !strings.Contains(address, "://") {
+		address = "http://" + address
+	}
+	return &endpoint{config: &rest.Config{Host: address}}, nil
 }
 
 // apply puts credentials in the place of those that are there.
@@ -175,53 +188,18 @@ func (c Credentials) actAs(to *rest.Config) {
 	}
 }
 
-// check refuses addresses that can't be used, or not without giving
-// credentials away.
-func (t *Target) check() error {
-	shown := t.base.Redacted()
-	switch {
-	case t.base.Scheme != "http" && t.base.Scheme != "https":
-		return fmt.Errorf("server address %q: the scheme must be http or https, or unix:///PATH for a socket", shown)
-	case t.base.Hostname() == "":
-		return fmt.Errorf("server address %q: it names no host", shown)
-	case t.base.User != nil:
-		return fmt.Errorf("server address %q: it must not hold credentials; give a token with --token", shown)
-	case t.base.RawQuery != "" || t.base.Fragment != "":
-		return fmt.Errorf("server address %q: it must end with its path", shown)
-	case t.base.Scheme == "http" && !isLoopback(t.base.Hostname()) && t.hasCredentials():
-		return fmt.Errorf("credentials are not sent to %s: anybody on the way could read them there; use https", t)
-	}
-	return nil
-}
+// String names the target in messages: its address, and the context or the pod that
+// it is from. It holds no credentials.
+func (t *Target) String() string { return called(t.Address(), t.name) }
 
-func (t *Target) hasCredentials() bool {
-	c := t.config
-	return c.BearerToken != "" || c.BearerTokenFile != "" || c.Username != "" || c.Password != "" ||
-		c.ExecProvider != nil || c.AuthProvider != nil
-}
-
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
-}
-
-// String names the server in messages: its address, and the context or the pod
-// that it is from. It holds no credentials.
-func (t *Target) String() string {
-	address := t.Address()
-	if t.name != "" {
-		return address + " (" + t.name + ")"
-	}
-	return address
-}
-
-// Address is the server's, without a path's last slash and without
-// credentials.
+// Address is the server's, without a path's last slash and without credentials. Those
+// of several have commas in between.
 func (t *Target) Address() string {
-	if t.socket != "" {
-		return socketScheme + t.socket
+	addresses := make([]string, len(t.endpoints))
+	for i, e := range t.endpoints {
+		addresses[i] = e.address()
 	}
-	return t.base.Scheme + "://" + t.base.Host + strings.TrimSuffix(t.base.Path, "/")
+	return strings.Join(addresses, separator)
 }
 
 // Namespace is the namespace that a kubeconfig's context or a pod names, empty
@@ -231,51 +209,3 @@ func (t *Target) Namespace() string { return t.namespace }
 // Context is the name that the target has for the caller, or that of a
 // kubeconfig's context; empty if it has none.
 func (t *Target) Context() string { return t.context }
-
-// httpClient makes a client that only its caller has, transport included.
-func (t *Target) httpClient(o Options) (*http.Client, error) {
-	config := rest.CopyConfig(t.config)
-	if o.Trace != nil && o.TraceDetail >= TraceHeaders {
-		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &headerTrace{next: next, tell: o.Trace} })
-	}
-	around := boundPlugin(config)
-	made, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return nil, fmt.Errorf("prepare the connection to %s: %w", t, err)
-	}
-	// A copy, because what client-go returns may be shared, and resty writes
-	// into the client that it is given.
-	return &http.Client{Transport: around(made.Transport), CheckRedirect: followSameServer}, nil
-}
-
-// maxRedirects is how often a read goes where it is sent.
-const maxRedirects = 5
-
-// followSameServer lets a read follow redirects on the server that it was sent
-// to. A write is sent nowhere else, and neither are credentials: client-go's
-// transport would add them to a request for any host.
-func followSameServer(req *http.Request, via []*http.Request) error {
-	first := via[0]
-	if first.Method != http.MethodGet || len(via) > maxRedirects ||
-		req.URL.Scheme != first.URL.Scheme || req.URL.Host != first.URL.Host {
-		return http.ErrUseLastResponse
-	}
-	return nil
-}
-
-// next is what a person can do when this server can't be reached.
-func (t *Target) next() string {
-	if t.name != "" {
-		return "is the cluster up? choose another one with --context"
-	}
-	return "is cmserver running? give another address with --server"
-}
-
-// nextForProxy is what a person can do when the proxy in between can't be
-// reached.
-func (t *Target) nextForProxy() string {
-	if t.ownProxy {
-		return "check the proxy-url of the cluster in the kubeconfig"
-	}
-	return "check HTTPS_PROXY and NO_PROXY in the environment"
-}

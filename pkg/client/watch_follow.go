@@ -83,7 +83,7 @@ func (f *follower) once(ctx context.Context) error {
 	defer s.close()
 	// In this order: the store that is checked is the one that the open stream
 	// is from. One that was replaced in between has ended that stream.
-	if err := f.verify(ctx); err != nil {
+	if err := f.verify(ctx, s); err != nil {
 		return err
 	}
 	f.contact()

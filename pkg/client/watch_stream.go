@@ -67,21 +67,30 @@ func (c *Client) stream(ctx context.Context, k call, idle time.Duration) (*strea
 	}
 	late := time.AfterFunc(head, cancel)
 	defer late.Stop()
+	s, err := inTurn(c, callCtx, time.Now().Add(head), k, func(t turn) (*stream, error) { return c.openStream(ctx, callCtx, t, k) })
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	s.cancel = cancel
+	s.body.limit, s.body.cancel = idle, cancel
+	return s, nil
+}
+
+// openStream is the stream of the server whose turn it is, without its limits.
+func (c *Client) openStream(ctx, callCtx context.Context, t turn, k call) (*stream, error) {
 	began := time.Now()
-	e, resp, err := c.send(ctx, callCtx, k)
+	e, resp, err := c.send(ctx, callCtx, t, k)
 	if err == nil && !e.success() {
 		e.body, err = readBody(resp, k.limit)
 	}
 	c.trace(e, time.Since(began), err)
 	c.warn(e.header)
 	if err != nil || !e.success() {
-		// Told before the context is cancelled, of which it would speak then.
-		err = c.failed(e, err)
-		cancel()
-		return nil, err
+		return nil, c.failed(e, err)
 	}
-	body := &idleReader{body: resp.Body, limit: idle, cancel: cancel}
-	return &stream{client: c, exchange: e, cancel: cancel, body: body, decoder: json.NewDecoder(body)}, nil
+	body := &idleReader{body: resp.Body}
+	return &stream{client: c, exchange: e, body: body, decoder: json.NewDecoder(body)}, nil
 }
 
 // failed is the error of an exchange that broke or was refused.
@@ -142,7 +151,7 @@ func (s *stream) fits(e streamEvent) bool {
 // broken is the end of a stream that is not the server's wish.
 func (s *stream) broken(err error) error {
 	e := &ConnectionError{
-		Server: s.client.target.String(), Object: s.exchange.object, Sent: true,
+		Server: s.exchange.server.String(), Object: s.exchange.object, Sent: true,
 		Next: "try again", Err: err,
 	}
 	switch {
@@ -155,18 +164,21 @@ func (s *stream) broken(err error) error {
 	case errors.Is(err, errTooLarge):
 		e.Cause = fmt.Sprintf("an event has more than %d MiB", objectLimit>>20)
 	default:
-		e.Cause = s.client.target.failedConnection(err, "").text
+		e.Cause = s.exchange.server.failedConnection(err, "").text
 	}
+	s.client.peers.failed(s.exchange.turn.peer, e)
 	return e
 }
 
 // nonsense is the end of a stream with an event that can't be used.
 func (s *stream) nonsense(what string) error {
-	return &ConnectionError{
-		Server: s.client.target.String(), Object: s.exchange.object, Sent: true,
+	e := &ConnectionError{
+		Server: s.exchange.server.String(), Object: s.exchange.object, Sent: true,
 		Cause: "it sent " + what, Next: "check whether a proxy answers in the server's place",
 		Err: errors.New(what),
 	}
+	s.client.peers.failed(s.exchange.turn.peer, e)
+	return e
 }
 
 // idleReader reads a body that may be silent for so long, and in which what is

@@ -73,7 +73,7 @@ func over(t *testing.T, h http.HandlerFunc) *ConfigMaps {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.http.Transport = piped{h}
+	c.peers.all[0].http.Transport = piped{h}
 	return c.ConfigMaps("team-a")
 }
 

@@ -27,13 +27,15 @@ const metadataList = "application/json;as=PartialObjectMetadataList;g=meta.k8s.i
 // be compared by order, and needn't be: the server is asked for the collection
 // exactly as it was at that version, and if that is what is known, uid by uid
 // and version by version, then whatever follows is right.
-func (f *follower) verify(ctx context.Context) error {
+func (f *follower) verify(ctx context.Context, s *stream) error {
 	if f.version == "0" {
 		// A store to which nothing was ever written. A watch from there begins
 		// with all that there is by now.
 		return nil
 	}
-	theirs, err := f.maps.versionsAt(ctx, f.ListOptions, f.version)
+	// Another of several servers may be another store.
+	there := f.maps.client.at(s.exchange.turn.peer).ConfigMaps(f.maps.namespace)
+	theirs, err := there.versionsAt(ctx, f.ListOptions, f.version)
 	if err != nil {
 		if unknownVersion(err) {
 			return &relistError{err}

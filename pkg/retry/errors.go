@@ -173,6 +173,10 @@ func classify(err error) answer {
 	return final
 }
 
+// Unwritten tells of the error of a write whether it was certainly not carried out for
+// the server's sake, so that another server may be given it.
+func Unwritten(err error) bool { return errors.As(err, new(*RefusedError)) || classify(err) == delayed }
+
 // transientRead tells whether a failed read is worth another try. While a lost
 // answer is being settled every failure to reach the server is; otherwise only
 // one in which the server itself asks to come back, and an answer that broke off:

@@ -1,0 +1,86 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"example.com/cmctl/pkg/retry"
+)
+
+// ServersError is the failure of a call for which several servers were tried. It
+// unwraps to the one failure that tells how to go on: a write that may have been carried
+// out, else a wish to come back later, else the last one.
+type ServersError struct {
+	Err    error
+	Others []ServerFailure // those before, and after it
+}
+
+// ServerFailure is why one of several servers was of no use.
+type ServerFailure struct {
+	Server string // as messages name it
+	Err    error
+}
+
+func (e *ServersError) Error() string {
+	others := make([]string, len(e.Others))
+	for i, o := range e.Others {
+		others[i] = o.Server + ": " + o.cause()
+	}
+	return fmt.Sprintf("%v (tried too: %s)", e.Err, strings.Join(others, "; "))
+}
+
+func (e *ServersError) Unwrap() error { return e.Err }
+
+// cause is why, without what to do about it.
+func (f ServerFailure) cause() string {
+	var broken *ConnectionError
+	if errors.As(f.Err, &broken) {
+		return broken.Cause
+	}
+	return f.Err.Error()
+}
+
+// attempts are the failures of one call, of each server the last.
+type attempts []ServerFailure
+
+func (a attempts) with(p *peer, err error) attempts {
+	server := p.String()
+	a = slices.DeleteFunc(a, func(f ServerFailure) bool { return f.Server == server })
+	return append(a, ServerFailure{server, err})
+}
+
+// failure is the error of a call that made these.
+func (a attempts) failure() error {
+	if len(a) == 1 {
+		return a[0].Err
+	}
+	telling := len(a) - 1
+	for i := range a {
+		if weight(a[i].Err) > weight(a[telling].Err) {
+			telling = i
+		}
+	}
+	err := a[telling].Err
+	if !strings.Contains(err.Error(), a[telling].Server) {
+		err = fmt.Errorf("%s: %w", a[telling].Server, err)
+	}
+	return &ServersError{Err: err, Others: slices.Concat(a[:telling], a[telling+1:])}
+}
+
+// weight is how much a failure decides about what comes next.
+func weight(err error) int {
+	asked, ok := apierrors.SuggestsClientDelay(err)
+	switch {
+	case errors.As(err, new(*retry.LostError)):
+		return 3 // the others carried nothing out
+	case errors.As(err, new(*retry.RefusedError)):
+		return 0 // another server may be of use later
+	case ok && asked > 0:
+		return 2
+	}
+	return 1
+}
