@@ -79,7 +79,7 @@ func (c *Client) brokenExchange(e exchange, err error) error {
 	}
 	why := c.cause(e, err)
 	broken := &ConnectionError{
-		Server: e.server.String(), Object: e.object, Sent: e.connected, Write: e.writes(),
+		Server: e.peer.String(), Object: e.object, Sent: e.connected, Write: e.writes(),
 		Cause: why.text, Next: why.next, Err: why.err,
 	}
 	if !e.connected {
@@ -129,7 +129,7 @@ type cause struct {
 // cause looks for the reason that a person can act on. What the caller's
 // context has to say comes first: net/http reports its end in many disguises.
 func (c *Client) cause(e exchange, err error) cause {
-	next := e.server.next()
+	next := e.peer.next()
 	if e.connected {
 		next = "try again"
 	}
@@ -142,10 +142,10 @@ func (c *Client) cause(e exchange, err error) cause {
 		after := c.options.RequestTimeout
 		return cause{timeoutError{after}.Error(), next + "; --request-timeout sets how long to wait", timeoutError{after}}
 	case e.late:
-		over := lateError{timeoutError{e.turn.limit}}
+		over := lateError{timeoutError{e.within}}
 		return cause{over.Error(), next, over}
 	}
-	return e.server.failedConnection(err, next)
+	return e.peer.failedConnection(err, next)
 }
 
 // timeoutError is the end of a call's own time. It is not the caller's

@@ -34,8 +34,8 @@ func (e *CredentialsError) Unwrap() error { return e.Err }
 
 // noCredentials completes the error of a plugin with what the client knows.
 func (c *Client) noCredentials(e exchange, failed *pluginError) error {
-	plugin := e.server.config.ExecProvider
-	made := &CredentialsError{Server: e.server.String(), Plugin: plugin.Command, Hint: hintOf(plugin), Cause: pluginFault(failed.err), Err: failed.err}
+	plugin := e.peer.config.ExecProvider
+	made := &CredentialsError{Server: e.peer.String(), Plugin: plugin.Command, Hint: hintOf(plugin), Cause: pluginFault(failed.err), Err: failed.err}
 	if e.callCtx.Err() != nil {
 		why := c.cause(e, failed.err)
 		made.Cause, made.Err = "it has not ended: "+why.text+"; --request-timeout sets how long to wait", why.err

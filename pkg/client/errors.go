@@ -85,11 +85,11 @@ func (c *Client) statusError(e exchange, err *apierrors.StatusError) error {
 	if e.code != http.StatusUnauthorized {
 		return err
 	}
-	if why := e.server.certificateTrouble(time.Now()); why != "" {
-		return fmt.Errorf("%s does not accept the credentials for %s: %w; %s", e.server, e.object, err, why)
+	if why := e.peer.certificateTrouble(time.Now()); why != "" {
+		return fmt.Errorf("%s does not accept the credentials for %s: %w; %s", e.peer, e.object, err, why)
 	}
 	return fmt.Errorf("%s does not accept the credentials for %s: %w; give others with --token-file or --token, with a client certificate, or with --kubeconfig and --context",
-		e.server, e.object, err)
+		e.peer, e.object, err)
 }
 
 // parseStatus reads a failure; ok is false if the body is anything else.
@@ -122,7 +122,7 @@ const wantsHTTPS = "Client sent an HTTP request to an HTTPS server."
 func (c *Client) unexpected(e exchange, why string) error {
 	u := &UnexpectedError{
 		Method: e.method, URL: e.address, Code: e.code, Snippet: snippet(e.body),
-		server: e.server.String(), object: e.object, why: why,
+		server: e.peer.String(), object: e.object, why: why,
 		next: "check the address, and whether a proxy answers in the server's place",
 	}
 	if e.code == http.StatusBadRequest && bytes.HasPrefix(e.body, []byte(wantsHTTPS)) {
@@ -157,7 +157,7 @@ func (c *Client) redirected(e exchange) error {
 // notTheObject is a success whose body is something else. A write that got such
 // an answer may have been carried out.
 func (c *Client) notTheObject(k call, a answer) error {
-	e := exchange{call: k, server: a.from, address: c.address(a.from, k), code: a.code, body: a.body}
+	e := exchange{call: k, turn: turn{peer: a.from}, address: c.address(a.from.endpoint, k), code: a.code, body: a.body}
 	return c.unusable(e, ", with "+describeBody(a.body))
 }
 

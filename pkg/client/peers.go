@@ -115,18 +115,18 @@ func (p *peers) answered(one *peer) {
 
 // turn is a server's try at a call.
 type turn struct {
-	peer  *peer
-	limit time.Duration // 0 is the time that the call has
+	peer   *peer
+	within time.Duration // 0 is the time that the call has
 }
 
 // begin is the context of a turn, and the watch that ends it.
 func (t turn) begin(callCtx context.Context) (context.Context, *turnWatch) {
-	if t.limit == 0 {
+	if t.within == 0 {
 		return callCtx, &turnWatch{}
 	}
 	ctx, end := context.WithCancel(callCtx) // it ends with the call, whose answer may be read for long
 	w := &turnWatch{}
-	w.timer = time.AfterFunc(t.limit, func() {
+	w.timer = time.AfterFunc(t.within, func() {
 		w.late.Store(true)
 		end()
 	})
@@ -169,7 +169,7 @@ func inTurn[T any](c *Client, callCtx context.Context, until time.Time, k call, 
 	for i := 0; ; i++ {
 		t := turn{peer: order[i]}
 		if i+1 < well {
-			t.limit = share(until, well-i)
+			t.within = share(until, well-i)
 		}
 		got, err := try(t)
 		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {

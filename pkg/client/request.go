@@ -48,7 +48,7 @@ func (k call) writes() bool { return k.method != http.MethodGet && !k.asks }
 type answer struct {
 	code int
 	body []byte
-	from *endpoint
+	from *peer
 }
 
 // do sends the request and returns the answer of a success: a read as often as the
@@ -84,13 +84,13 @@ func (c *Client) take(ctx, callCtx context.Context, t turn, k call) (answer, err
 	if !e.success() {
 		return answer{}, c.refusal(e)
 	}
-	return answer{code: e.code, body: e.body, from: e.server}, nil
+	return answer{code: e.code, body: e.body, from: e.peer}, nil
 }
 
 // send sends the request and returns the head of the answer. The body is left
 // to the caller to read and to close, if there is no error.
 func (c *Client) send(ctx, callCtx context.Context, t turn, k call) (exchange, *http.Response, error) {
-	e := exchange{call: k, server: t.peer.endpoint, address: c.address(t.peer.endpoint, k), ctx: ctx, callCtx: callCtx, turn: t}
+	e := exchange{call: k, turn: t, address: c.address(t.peer.endpoint, k), ctx: ctx, callCtx: callCtx}
 	turnCtx, watch := t.begin(callCtx)
 	defer watch.stop()
 	// A request that was given a connection may have been written to it. Whether
@@ -153,8 +153,7 @@ func readBody(r *http.Response, limit int64) ([]byte, error) {
 // exchange is what is known of a call that was made.
 type exchange struct {
 	call
-	server    *endpoint
-	turn      turn
+	turn
 	address   string
 	ctx       context.Context // the caller's
 	callCtx   context.Context // with the call's own deadline

@@ -36,6 +36,7 @@ type follower struct {
 	synced  bool                         // the first list was delivered
 
 	attempts int       // since the last event
+	behind   int       // how often in a row a server had not come to the version
 	heard    time.Time // when the server was heard last
 	silent   bool      // the observer knows that it is out of reach
 }
@@ -78,7 +79,7 @@ func (f *follower) once(ctx context.Context) error {
 	}
 	s, err := f.maps.openWatch(ctx, f.ListOptions, f.version, f.IdleLimit)
 	if err != nil {
-		return expired(err)
+		return f.expired(err)
 	}
 	defer s.close()
 	// In this order: the store that is checked is the one that the open stream
@@ -87,6 +88,7 @@ func (f *follower) once(ctx context.Context) error {
 		return err
 	}
 	f.contact()
+	f.behind = 0
 	began := time.Now()
 	for {
 		e, err := s.next()
@@ -94,7 +96,7 @@ func (f *follower) once(ctx context.Context) error {
 			if time.Since(began) >= shortStream {
 				f.attempts = 0
 			}
-			return expired(err)
+			return f.expired(err)
 		}
 		f.contact()
 		f.attempts = 0
@@ -110,12 +112,27 @@ const shortStream = time.Second
 
 // expired turns the server's word that it can't go on from the version into the
 // wish to list anew. It comes as the code of the answer, or as an event.
-func expired(err error) error {
-	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) ||
-		apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
+func (f *follower) expired(err error) error {
+	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || tooNew(err) && !f.mayCatchUp() {
 		return &relistError{err}
 	}
 	return err
+}
+
+// tooNew tells whether the server says that it has not come to the version.
+func tooNew(err error) bool {
+	return apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
+}
+
+// maxBehind is how often in a row a server may be behind the version before that counts
+// as one that it will never come to.
+const maxBehind = 5
+
+// mayCatchUp tells whether a server that has not come to the version may do so soon: it
+// is one of several, and another one was there already. It counts how often that is said.
+func (f *follower) mayCatchUp() bool {
+	f.behind++
+	return len(f.maps.client.peers.all) > 1 && f.behind <= maxBehind
 }
 
 // contact notes that the server was heard.

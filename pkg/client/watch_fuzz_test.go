@@ -30,7 +30,7 @@ func FuzzStream(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		body := &idleReader{body: io.NopCloser(bytes.NewReader(text)), limit: time.Hour, cancel: func() {}}
-		s := &stream{client: c, exchange: exchange{ctx: t.Context()}, cancel: func() {}, body: body, decoder: json.NewDecoder(body)}
+		s := &stream{client: c, exchange: exchange{ctx: t.Context(), turn: turn{peer: c.peers.current}}, cancel: func() {}, body: body, decoder: json.NewDecoder(body)}
 		for range len(text) + 1 {
 			e, err := s.next()
 			if err != nil || e.Type == "" {

@@ -151,7 +151,7 @@ func (s *stream) fits(e streamEvent) bool {
 // broken is the end of a stream that is not the server's wish.
 func (s *stream) broken(err error) error {
 	e := &ConnectionError{
-		Server: s.exchange.server.String(), Object: s.exchange.object, Sent: true,
+		Server: s.exchange.peer.String(), Object: s.exchange.object, Sent: true,
 		Next: "try again", Err: err,
 	}
 	switch {
@@ -164,20 +164,20 @@ func (s *stream) broken(err error) error {
 	case errors.Is(err, errTooLarge):
 		e.Cause = fmt.Sprintf("an event has more than %d MiB", objectLimit>>20)
 	default:
-		e.Cause = s.exchange.server.failedConnection(err, "").text
+		e.Cause = s.exchange.peer.failedConnection(err, "").text
 	}
-	s.client.peers.failed(s.exchange.turn.peer, e)
+	s.client.peers.failed(s.exchange.peer, e)
 	return e
 }
 
 // nonsense is the end of a stream with an event that can't be used.
 func (s *stream) nonsense(what string) error {
 	e := &ConnectionError{
-		Server: s.exchange.server.String(), Object: s.exchange.object, Sent: true,
+		Server: s.exchange.peer.String(), Object: s.exchange.object, Sent: true,
 		Cause: "it sent " + what, Next: "check whether a proxy answers in the server's place",
 		Err: errors.New(what),
 	}
-	s.client.peers.failed(s.exchange.turn.peer, e)
+	s.client.peers.failed(s.exchange.peer, e)
 	return e
 }
 

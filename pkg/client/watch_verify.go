@@ -34,13 +34,13 @@ func (f *follower) verify(ctx context.Context, s *stream) error {
 		return nil
 	}
 	// Another of several servers may be another store.
-	there := f.maps.client.at(s.exchange.turn.peer).ConfigMaps(f.maps.namespace)
+	there := f.maps.client.at(s.exchange.peer).ConfigMaps(f.maps.namespace)
 	theirs, err := there.versionsAt(ctx, f.ListOptions, f.version)
 	if err != nil {
 		if unknownVersion(err) {
 			return &relistError{err}
 		}
-		return err
+		return f.expired(err)
 	}
 	if len(theirs) != len(f.known) {
 		return &relistError{errOtherStore}
@@ -54,8 +54,9 @@ func (f *follower) verify(ctx context.Context, s *stream) error {
 }
 
 // unknownVersion tells whether the server answered that it can't show the
-// collection at that version. One that is not reached is a Timeout with a cause
-// of its own, and an internal error on servers that pass their store's words on.
+// collection at that version. One that is not reached is an internal error on
+// servers that pass their store's words on; the Timeout that others have for it, with a
+// cause of its own, may pass.
 func unknownVersion(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -67,7 +68,7 @@ func unknownVersion(err error) bool {
 	case code < 500:
 		return true
 	default:
-		return code == http.StatusInternalServerError || apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
+		return code == http.StatusInternalServerError
 	}
 }
 
