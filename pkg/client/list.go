@@ -82,13 +82,17 @@ type takePage[T any] func(page types.Document) (items []T, ok bool)
 func wholeList[T any](ctx context.Context, c *Client, k call, o ListOptions, take takePage[T]) (items []T, version string, err error) {
 	for range 1 + maxRestarts {
 		items, version, err = pages(ctx, c, k, o, take)
-		if err == nil || !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
+		if err == nil || !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) && !errors.Is(err, errOtherVersion) {
 			return items, version, err
 		}
 	}
 	return nil, "", fmt.Errorf("no consistent list of %s: %d times in a row, the server dropped the version that was being read before the last page was (%w); "+
 		"try again, or list fewer with a selector", k.object, 1+maxRestarts, err)
 }
+
+// errOtherVersion says that a page is not of the list that it was asked for as: a server
+// with another store answered it.
+var errOtherVersion = errors.New("a page came with another version than the one before it")
 
 func pages[T any](ctx context.Context, c *Client, k call, o ListOptions, take takePage[T]) (all []T, version string, err error) {
 	base, token, size := k.query, "", cmp.Or(o.PageSize, pageSize)
@@ -109,6 +113,9 @@ func pages[T any](ctx context.Context, c *Client, k call, o ListOptions, take ta
 		items, ok := take(doc)
 		if !ok || token != "" && continueToken(doc) == token {
 			return nil, "", c.notTheObject(k, a)
+		}
+		if token != "" && doc.ResourceVersion() != version {
+			return nil, "", errOtherVersion
 		}
 		version = doc.ResourceVersion()
 		all = append(all, items...)
