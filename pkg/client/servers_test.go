@@ -202,33 +202,6 @@ func TestAListGoesOnAtTheNextServer(t *testing.T) {
 	}
 }
 
-// Two stores never make one list.
-func TestAListIsOfOneStore(t *testing.T) {
-	first, other := newFlaky(inMemory(t, 1)), inMemory(t, 1000)
-	a, b := listen(t, first), listen(t, other)
-	m, _ := ofServers(t, a, b)
-	strange := connect(t, client.TargetOptions{Server: b}, client.Options{}).ConfigMaps(namespace)
-	for i := range 4 {
-		mustCreate(t, m, types.NewDocument(namespace, "a"+strconv.Itoa(i)))
-		mustCreate(t, strange, types.NewDocument(namespace, "b"+strconv.Itoa(i)))
-	}
-	first.answer(func(http.ResponseWriter, *http.Request) bool {
-		if first.seen("GET") > 1 {
-			panic(http.ErrAbortHandler)
-		}
-		return false
-	})
-	list, err := m.List(t.Context(), client.ListOptions{PageSize: 2})
-	if err != nil {
-		return // as good: the page was refused
-	}
-	for _, d := range list.Items {
-		if !strings.HasPrefix(d.Name(), "b") {
-			t.Errorf("%s is in a list of the other store", d.Name())
-		}
-	}
-}
-
 // taker carries its first write out and dies before it answers.
 func taker(api http.Handler) *flaky {
 	f := newFlaky(api)

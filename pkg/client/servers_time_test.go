@@ -207,8 +207,8 @@ func TestAServerThatFailedRests(t *testing.T) {
 // A late answer of the server that was left brings no call back to it.
 func TestALateAnswerMovesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var second atomic.Int64
-		c := wired(t, Options{}, after(20*time.Second), counting(&second, after(0)))
+		var first atomic.Int64
+		c := wired(t, Options{}, counting(&first, after(20*time.Second)), after(0))
 		var writing sync.WaitGroup
 		writing.Go(func() {
 			if err := put(t.Context(), c); err != nil {
@@ -221,8 +221,8 @@ func TestALateAnswerMovesNothing(t *testing.T) {
 			}
 			writing.Wait()
 		}
-		if n := second.Load(); n != 2 {
-			t.Errorf("%d reads were answered by the second server", n)
+		if n := first.Load(); n != 2 {
+			t.Errorf("%d requests went to the first server, want the write and the first read", n)
 		}
 	})
 }
@@ -364,4 +364,31 @@ func TestAStreamIsProvenByItsOwnServer(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Two stores never make one list, even if one of them takes the other's continue token:
+// it begins anew.
+func TestAListIsOfOneStore(t *testing.T) {
+	page := func(version int, more, name string) string {
+		return fmt.Sprintf(`{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"%d","continue":%q},"items":[{"metadata":{"name":%q}}]}`, version, more, name)
+	}
+	other := serves(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("continue") == "" {
+			fmt.Fprint(w, page(2, "more", "b1"))
+			return
+		}
+		fmt.Fprint(w, page(2, "", "b2"))
+	})
+	asked := false
+	c := wired(t, Options{}, func(r *http.Request, connected func()) (*http.Response, error) {
+		if asked {
+			return refuses(r, connected)
+		}
+		asked = true
+		return serves(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, page(1, "more", "a1")) })(r, connected)
+	}, other)
+	list, err := c.ConfigMaps("team-a").List(t.Context(), ListOptions{})
+	if err != nil || len(list.Items) != 2 || list.Items[0].Name() != "b1" || list.Items[1].Name() != "b2" {
+		t.Errorf("got %+v, %v", list, err)
+	}
 }
