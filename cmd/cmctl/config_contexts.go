@@ -127,7 +127,7 @@ func serverOf(c settings.Context) string {
 	case c.Kubeconfig != "":
 		return fmt.Sprintf("(current context of %s)", c.Kubeconfig)
 	}
-	return c.Server
+	return string(c.Server)
 }
 
 func (o *getContextsOptions) print(all []contextInfo) error {

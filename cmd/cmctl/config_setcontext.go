@@ -114,7 +114,7 @@ func (o *setContextOptions) takeServer(c *settings.Context) error {
 	}
 	switch {
 	case flags.server != "", flags.inCluster:
-		c.Server, c.InCluster, c.Kubeconfig, c.KubeContext = flags.server, flags.inCluster, "", ""
+		c.Server, c.InCluster, c.Kubeconfig, c.KubeContext = settings.Addresses(flags.server), flags.inCluster, "", ""
 	case flags.kubeconfig != "":
 		file, err := filepath.Abs(flags.kubeconfig)
 		if err != nil {

@@ -53,7 +53,7 @@ func (o *editOptions) goOn(ctx context.Context, conn *connection) error {
 func (o *editOptions) sameTarget(conn *connection, d *draft.Draft) error {
 	from := d.Shown
 	switch {
-	case from.Server != conn.Target().String():
+	case !conn.Target().Is(from.Server):
 		return usagef("%s was made from an object on %s, and this command goes to %s; name that server with --server, or with --kubeconfig and --context", d.Path(), from.Server, conn.Target())
 	case conn.explicit && from.Namespace != conn.namespace:
 		return usagef("%s was made from an object in namespace %q, but -n says %q", d.Path(), from.Namespace, conn.namespace)

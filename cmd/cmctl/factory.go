@@ -55,7 +55,7 @@ var fileSettings = []string{checksSetting}
 
 func (f *factory) addFlags(flags *pflag.FlagSet) {
 	f.flags = flags
-	flags.StringP("server", "s", "", "address of the server (default http://127.0.0.1:8080)")
+	flags.StringP("server", "s", "", "`address` of the server (default http://127.0.0.1:8080), or a,b,...: those of several\nof one store, each of which takes over when another is gone")
 	flags.String("kubeconfig", "", "kubeconfig `file` that names the server and the credentials")
 	flags.String("context", "", "`name` of one of cmctl's own contexts, or of one in the kubeconfig")
 	flags.Bool("in-cluster", false, "use the server and the service account of the pod that cmctl runs in")
@@ -304,6 +304,7 @@ func (f *factory) dial(verb string, o *destination) (*connection, error) {
 		RequestTimeout: f.settings.GetDuration("request-timeout"),
 		Reads:          f.reads(),
 		UserAgent:      "cmctl/" + version(),
+		Moved:          f.moved,
 		Warn:           func(message string) { f.note("warning: %s", output.Visible(message, "")) },
 		Trace:          trace,
 		TraceDetail:    detail,
@@ -312,6 +313,11 @@ func (f *factory) dial(verb string, o *destination) (*connection, error) {
 		return nil, &targetError{err} // certificates that can't be read, and the like
 	}
 	return &connection{Client: c, manager: manager}, nil
+}
+
+// moved tells that another one of several servers answers from now on.
+func (f *factory) moved(m client.Move) {
+	f.note("%s: %s; going on with %s", m.From, reason(m.Err), m.To)
 }
 
 // trace shows requests, if that is asked for. The levels are kubectl's.

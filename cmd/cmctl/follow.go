@@ -132,7 +132,11 @@ func (c *connectivity) lost() error {
 // reason is an error without advice, on one line.
 func reason(err error) string {
 	var broken *client.ConnectionError
-	if errors.As(err, &broken) {
+	var several *client.ServersError
+	switch {
+	case errors.As(err, &several):
+		return several.Causes()
+	case errors.As(err, &broken):
 		return broken.Cause
 	}
 	return serverWords(err)

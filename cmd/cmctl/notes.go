@@ -72,7 +72,10 @@ const toldAttempts = 5
 // waitingFor says what was in the way of a request that is made again, without advice.
 func waitingFor(err error) string {
 	var broken *client.ConnectionError
+	var several *client.ServersError
 	switch {
+	case errors.As(err, &several):
+		return several.Causes()
 	case !errors.As(err, &broken):
 		return serverWords(err)
 	case broken.Sent:

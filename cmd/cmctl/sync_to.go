@@ -40,7 +40,11 @@ func (o *syncOptions) sameSource(conn *connection, folder *mirror.Folder) error 
 	if err != nil || record == nil || o.force {
 		return err
 	}
-	if !record.SameObject(o.recordFrom(conn, types.NewDocument(conn.namespace, o.name))) {
+	now := o.recordFrom(conn, types.NewDocument(conn.namespace, o.name))
+	if conn.Target().Is(record.Server) {
+		now.Server = record.Server
+	}
+	if !record.SameObject(now) {
 		return &conflictError{
 			object: "the folder " + folder.Path(), server: conn.Target().String(),
 			what: "it is synced with configmaps \"" + record.Name + "\" in namespace \"" + record.Namespace + "\" on " + record.Server + "; nothing was written",

@@ -163,7 +163,7 @@ func inKubeconfig(path, name string) bool {
 // contexts is for another server.
 func (f *factory) ownTarget(c settings.Context, r rank) (*destination, error) {
 	d, err := f.resolve(client.TargetOptions{
-		Server: c.Server, Kubeconfig: c.Kubeconfig, Context: c.KubeContext, InCluster: c.InCluster, Name: c.Name,
+		Server: string(c.Server), Kubeconfig: c.Kubeconfig, Context: c.KubeContext, InCluster: c.InCluster, Name: c.Name,
 		Credentials: client.Credentials{
 			Token: c.Token, TokenFile: c.TokenFile, ClientCertificate: c.ClientCertificate, ClientKey: c.ClientKey,
 			CertificateAuthority: c.CertificateAuthority, InsecureSkipTLSVerify: c.InsecureSkipTLSVerify,

@@ -15,8 +15,8 @@ import (
 // unwraps to the one failure that tells how to go on: a write that may have been carried
 // out, else a wish to come back later, else the last one.
 type ServersError struct {
-	Err    error
-	Others []ServerFailure // those before, and after it
+	Err      error
+	Failures []ServerFailure // in the order in which they came
 }
 
 // ServerFailure is why one of several servers was of no use.
@@ -25,12 +25,15 @@ type ServerFailure struct {
 	Err    error
 }
 
-func (e *ServersError) Error() string {
-	others := make([]string, len(e.Others))
-	for i, o := range e.Others {
-		others[i] = o.Server + ": " + o.cause()
+func (e *ServersError) Error() string { return fmt.Sprintf("%v (tried: %s)", e.Err, e.Causes()) }
+
+// Causes says of each server why it was of no use, without what to do about it.
+func (e *ServersError) Causes() string {
+	causes := make([]string, len(e.Failures))
+	for i, f := range e.Failures {
+		causes[i] = f.Server + ": " + f.cause()
 	}
-	return fmt.Sprintf("%v (tried too: %s)", e.Err, strings.Join(others, "; "))
+	return strings.Join(causes, "; ")
 }
 
 func (e *ServersError) Unwrap() error { return e.Err }
@@ -64,11 +67,7 @@ func (a attempts) failure() error {
 			telling = i
 		}
 	}
-	err := a[telling].Err
-	if !strings.Contains(err.Error(), a[telling].Server) {
-		err = fmt.Errorf("%s: %w", a[telling].Server, err)
-	}
-	return &ServersError{Err: err, Others: slices.Concat(a[:telling], a[telling+1:])}
+	return &ServersError{Err: a[telling].Err, Failures: a}
 }
 
 // weight is how much a failure decides about what comes next.

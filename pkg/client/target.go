@@ -202,6 +202,15 @@ func (t *Target) Address() string {
 	return strings.Join(addresses, separator)
 }
 
+// Is tells whether it leads to the store that a target did of which String said this:
+// they have a name in common, or the lack of one, and a server.
+func (t *Target) Is(said string) bool {
+	addresses, ok := strings.CutSuffix(said, called("", t.name))
+	return ok && slices.ContainsFunc(t.endpoints, func(e *endpoint) bool {
+		return slices.Contains(strings.Split(addresses, separator), e.address())
+	})
+}
+
 // Namespace is the namespace that a kubeconfig's context or a pod names, empty
 // if there is none.
 func (t *Target) Namespace() string { return t.namespace }

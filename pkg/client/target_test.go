@@ -211,3 +211,59 @@ func tlsCertificate(t *testing.T) tls.Certificate {
 	defer s.Close()
 	return s.TLS.Certificates[0]
 }
+
+// What was made with some of the servers of a store is for the same store, whatever their
+// order, and for no other.
+func TestATargetIsTheOneItWas(t *testing.T) {
+	const a, b = "http://a.example:1", "http://b.example:1"
+	for _, c := range []struct {
+		now  client.TargetOptions
+		said string
+		want bool
+	}{
+		{client.TargetOptions{Server: a}, a, true},
+		{client.TargetOptions{Server: a}, b, false},
+		{client.TargetOptions{Server: a}, a + "0", false},
+		{client.TargetOptions{Server: b + "," + a}, a + "," + b, true},
+		{client.TargetOptions{Server: a + "," + b}, b, true},
+		{client.TargetOptions{Server: b}, a + "," + b, true},
+		{client.TargetOptions{Server: a, Name: "x"}, a + ` (context "x")`, true},
+		{client.TargetOptions{Server: a + "," + b, Name: "x"}, a + ` (context "x")`, true},
+		{client.TargetOptions{Server: a, Name: "x"}, a, false},
+		{client.TargetOptions{Server: a}, a + ` (context "x")`, false},
+	} {
+		target, err := client.ResolveTarget(c.now)
+		if err != nil || target.Is(c.said) != c.want {
+			t.Errorf("%s is %s: %v, want %v (%v)", target, c.said, !c.want, c.want, err)
+		}
+	}
+}
+
+func TestSeveralServers(t *testing.T) {
+	for name, c := range map[string]struct {
+		options client.TargetOptions
+		want    string // the target's name
+		refused string // a part of the error
+	}{
+		"two":                           {client.TargetOptions{Server: "a.example:1, https://b.example/x/"}, "http://a.example:1,https://b.example/x", ""},
+		"a socket and an address":       {client.TargetOptions{Server: "unix:///run/cm.sock,http://127.0.0.1:8080"}, "unix:///run/cm.sock,http://127.0.0.1:8080", ""},
+		"of a context":                  {client.TargetOptions{Server: "a.example,b.example", Name: "x"}, `http://a.example,http://b.example (context "x")`, ""},
+		"a comma at the end":            {client.TargetOptions{Server: "a.example,"}, "", "one is empty"},
+		"two commas":                    {client.TargetOptions{Server: "a.example,,b.example"}, "", "one is empty"},
+		"one twice":                     {client.TargetOptions{Server: "a.example,http://a.example/"}, "", `"http://a.example" is given twice`},
+		"one that can't be":             {client.TargetOptions{Server: "a.example,ftp://b.example"}, "", `"ftp://b.example"`},
+		"a password in one":             {client.TargetOptions{Server: "a.example,http://me:secret@b.example"}, "", "must not hold credentials"},
+		"a token, and one in the open":  {client.TargetOptions{Server: "https://a.example,http://b.example", Credentials: client.Credentials{Token: "t"}}, "", "credentials are not sent to http://b.example"},
+		"a token, and all of them safe": {client.TargetOptions{Server: "https://a.example,http://127.0.0.1:1,unix:///s", Credentials: client.Credentials{Token: "t"}}, "https://a.example,http://127.0.0.1:1,unix:///s", ""},
+	} {
+		target, err := client.ResolveTarget(c.options)
+		switch {
+		case c.refused != "":
+			if err == nil || !strings.Contains(err.Error(), c.refused) || strings.Contains(err.Error(), "secret") {
+				t.Errorf("%s: got %v", name, err)
+			}
+		case err != nil || target.String() != c.want:
+			t.Errorf("%s: got %s, %v", name, target, err)
+		}
+	}
+}

@@ -31,6 +31,7 @@ import (
 // Keys of the file that are no plain settings.
 const (
 	contextsKey = "contexts"
+	serverKey   = "server"
 	// CurrentContext is the key that names the context to use.
 	CurrentContext = "current-context"
 )
@@ -52,9 +53,9 @@ type Context struct {
 	Name string `yaml:"name"`
 
 	// One of these says where the server is.
-	Server     string `yaml:"server,omitempty"`
-	Kubeconfig string `yaml:"kubeconfig,omitempty"`
-	InCluster  bool   `yaml:"in-cluster,omitempty"`
+	Server     Addresses `yaml:"server,omitempty"`
+	Kubeconfig string    `yaml:"kubeconfig,omitempty"`
+	InCluster  bool      `yaml:"in-cluster,omitempty"`
 	// KubeContext is the context of the kubeconfig, its current one if empty.
 	KubeContext string `yaml:"context,omitempty"`
 
@@ -142,8 +143,11 @@ func parse(text []byte, folder string) (*File, error) {
 		if value == nil {
 			continue // `namespace:` says nothing
 		}
-		if path, ok := value.(string); ok && IsPath(key) {
-			value = absolute(path, folder)
+		switch text, ok := value.(string); {
+		case ok && IsPath(key):
+			value = absolute(text, folder)
+		case key == serverKey:
+			value = joined(value)
 		}
 		f.Plain[key] = value
 	}

@@ -105,7 +105,7 @@ func TestReadRefuses(t *testing.T) {
 		"a list":                        {"- a", "line 1: a list stands where a map belongs"},
 		"contexts that are no list":     {"contexts: {a: 1}", "line 1: a map stands where a list belongs"},
 		"a context that is a number":    {"contexts: [1]", "line 1: a number stands where a map belongs"},
-		"a server that is a list":       {"contexts: [{name: a, server: [x]}]", "line 1: a list stands where a string belongs"},
+		"a namespace that is a list":    {"contexts: [{name: a, server: x, namespace: [x]}]", "line 1: a list stands where a string belongs"},
 		"a key twice":                   {"namespace: a\nnamespace: b\n", "already defined"},
 		"two documents":                 {"namespace: a\n---\nnamespace: b\n", "one YAML document"},
 		"a context without a name":      {"contexts: [{server: http://x}]", `"" can't be the name`},
@@ -349,4 +349,43 @@ func TestLeftoversAreRemoved(t *testing.T) {
 	}
 	readText(t, path+".new-mine")
 	readText(t, path+".bak")
+}
+
+// Several servers stand in the file as a list, or with commas.
+func TestServersAsAList(t *testing.T) {
+	f, err := settings.Read(write(t, `
+server: [http://a.example, http://b.example]
+contexts:
+- name: lab
+  server:
+  - http://a.example
+  - http://b.example
+- name: shop
+  server: http://c.example,http://d.example
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lab, _ := f.Context("lab")
+	shop, _ := f.Context("shop")
+	if f.Plain["server"] != "http://a.example,http://b.example" || lab.Server != "http://a.example,http://b.example" || shop.Server != "http://c.example,http://d.example" {
+		t.Errorf("got %v, %v, %v", f.Plain["server"], lab.Server, shop.Server)
+	}
+	for _, text := range []string{
+		"contexts: [{name: lab, server: {a: b}}]",
+		"contexts: [{name: lab, server: [[a]]}]",
+		"contexts: [{name: lab, server: []}]",
+	} {
+		if f, err := settings.Read(write(t, text)); err == nil {
+			t.Errorf("%s passes for %+v", text, f)
+		}
+	}
+	path := write(t, "contexts:\n- name: lab\n  server: [http://a.example, http://b.example] # ours\n")
+	err = settings.Edit(path, func(d *settings.Document) error {
+		lab.Namespace = "team-a"
+		return d.SetContext(lab)
+	})
+	if text := readText(t, path); err != nil || !strings.Contains(text, "server: http://a.example,http://b.example # ours\n") {
+		t.Errorf("got %v, %s", err, text)
+	}
 }
