@@ -93,6 +93,7 @@ func TestScripts(t *testing.T) {
 			"awaits":    awaits,
 			"injecting": injecting,
 			"bounding":  bounding,
+			"dying":     dying,
 		},
 	})
 }
