@@ -164,6 +164,42 @@ func TestGetWatchShowsEachChangeOnce(t *testing.T) {
 	}
 }
 
+// Of two servers of one store, each may go as long as the other is there.
+func TestGetWatchGoesOnAtTheNextServer(t *testing.T) {
+	backend, stop, err := serve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	first, a := newShaky(t, backend)
+	second, b := newShaky(t, backend)
+	onlyServer(t, a+","+b)
+	maps := directly(t, backend)
+	doc := types.NewDocument("default", "counter")
+	set := func(n int) { doc.Set(types.Field{Section: "data", Key: "n"}, fmt.Sprint(n)) }
+	set(0)
+	if doc, err = maps.Create(t.Context(), doc, ""); err != nil {
+		t.Fatal(err)
+	}
+	lines, end := following(t, "get", "-w", "-o", `jsonpath={.data.n}{"\n"}`)
+	for n := 0; n <= 20; n++ {
+		first.away.Store(n/5%2 == 1)
+		second.away.Store(n/5%2 == 0)
+		if n > 0 {
+			set(n)
+			if doc, err = maps.Put(t.Context(), doc, ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !lines.Scan() || lines.Text() != fmt.Sprint(n) {
+			t.Fatalf("got %q, want %d", lines.Text(), n)
+		}
+	}
+	if _, errs := end(); !strings.Contains(errs, "going on with "+b) || !strings.Contains(errs, "going on with "+a) || strings.Contains(errs, "listing anew") {
+		t.Errorf("it said\n%s", errs)
+	}
+}
+
 // A time limit that ends while the server is away is no good end: there may be
 // changes that were not shown.
 func TestGetWatchWhoseServerStaysAway(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 
 // ServersError is the failure of a call for which several servers were tried. It
 // unwraps to the one failure that tells how to go on: a write that may have been carried
-// out, else a wish to come back later, else the last one.
+// out, else a wish to come back later, else an answer that broke off, else the last one.
 type ServersError struct {
 	Err      error
 	Failures []ServerFailure // in the order in which they came
@@ -75,11 +75,13 @@ func weight(err error) int {
 	asked, ok := apierrors.SuggestsClientDelay(err)
 	switch {
 	case errors.As(err, new(*retry.LostError)):
-		return 3 // the others carried nothing out
+		return 4 // the others carried nothing out
 	case errors.As(err, new(*retry.RefusedError)):
 		return 0 // another server may be of use later
 	case ok && asked > 0:
-		return 2
+		return 3
+	case errors.As(err, new(*retry.UnreadError)):
+		return 2 // it was there a moment ago
 	}
 	return 1
 }
