@@ -121,14 +121,15 @@ type turn struct {
 
 // begin is the context of a turn, and the watch that ends it.
 func (t turn) begin(callCtx context.Context) (context.Context, *turnWatch) {
-	if t.within == 0 {
-		return callCtx, &turnWatch{}
-	}
-	ctx, end := context.WithCancel(callCtx) // it ends with the call, whose answer may be read for long
 	w := &turnWatch{}
+	if t.within == 0 {
+		return callCtx, w
+	}
+	ctx, end := context.WithCancel(callCtx) // else it ends with the call: its answer may be read for long
 	w.timer = time.AfterFunc(t.within, func() {
-		w.late.Store(true)
-		end()
+		if w.state.CompareAndSwap(turnRuns, turnLate) {
+			end()
+		}
 	})
 	return ctx, w
 }
@@ -136,16 +137,23 @@ func (t turn) begin(callCtx context.Context) (context.Context, *turnWatch) {
 // turnWatch ends a turn, unless it is stopped before. The zero value never does.
 type turnWatch struct {
 	timer *time.Timer
-	late  atomic.Bool
+	state atomic.Int32
 }
 
-func (w *turnWatch) stop() {
-	if w.timer != nil {
+const (
+	turnRuns    = iota
+	turnStopped // what it was for is there
+	turnLate    // it was ended
+)
+
+// stop lets the turn go on for as long as the call does, and tells whether it was too
+// late for that.
+func (w *turnWatch) stop() (late bool) {
+	if w.state.CompareAndSwap(turnRuns, turnStopped) && w.timer != nil {
 		w.timer.Stop()
 	}
+	return w.state.Load() == turnLate
 }
-
-func (w *turnWatch) over() bool { return w.late.Load() }
 
 // share is how long one of n servers may take before the next one is asked. until is
 // when the time of the call is over, if it is bounded.

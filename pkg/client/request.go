@@ -92,7 +92,6 @@ func (c *Client) take(ctx, callCtx context.Context, t turn, k call) (answer, err
 func (c *Client) send(ctx, callCtx context.Context, t turn, k call) (exchange, *http.Response, error) {
 	e := exchange{call: k, turn: t, address: c.address(t.peer.endpoint, k), ctx: ctx, callCtx: callCtx}
 	turnCtx, watch := t.begin(callCtx)
-	defer watch.stop()
 	// A request that was given a connection may have been written to it. Whether
 	// it was can't be told for sure: on cancellation net/http does not always
 	// wait for the goroutine that writes.
@@ -106,7 +105,7 @@ func (c *Client) send(ctx, callCtx context.Context, t turn, k call) (exchange, *
 		},
 	})
 	resp, err := c.request(traced, t.peer, k).Execute(k.method, e.address)
-	e.connected, e.late = connected.Load(), watch.over()
+	e.connected, e.late = connected.Load(), watch.stop()
 	if resp == nil || resp.RawResponse == nil {
 		return e, nil, err
 	}

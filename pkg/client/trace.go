@@ -34,7 +34,11 @@ func (c *Client) trace(e exchange, took time.Duration, err error) {
 	if err != nil {
 		end = "failed: " + c.cause(e, err).text
 	}
-	lines := fmt.Sprintf("%s %s %s in %s", e.method, e.address, end, took.Round(time.Millisecond))
+	through := ""
+	if e.peer.socket != "" {
+		through = " through " + e.peer.socket
+	}
+	lines := fmt.Sprintf("%s %s%s %s in %s", e.method, e.address, through, end, took.Round(time.Millisecond))
 	if c.options.TraceDetail >= TraceBodies {
 		for _, body := range []struct {
 			mark string
