@@ -119,6 +119,34 @@ func directly(t *testing.T, server string) *client.ConfigMaps {
 	return c.ConfigMaps("default")
 }
 
+// number is a ConfigMap with a number that changes, past what lies before the server.
+type number struct {
+	t    *testing.T
+	maps *client.ConfigMaps
+	doc  types.Document
+}
+
+// newNumber makes one that is 0.
+func newNumber(t *testing.T, backend string) *number {
+	t.Helper()
+	n := &number{t: t, maps: directly(t, backend), doc: types.NewDocument("default", "counter")}
+	n.doc.Set(types.Field{Section: "data", Key: "n"}, "0")
+	var err error
+	if n.doc, err = n.maps.Create(t.Context(), n.doc, ""); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func (n *number) set(to int) {
+	n.t.Helper()
+	n.doc.Set(types.Field{Section: "data", Key: "n"}, fmt.Sprint(to))
+	var err error
+	if n.doc, err = n.maps.Put(n.t.Context(), n.doc, ""); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
 // Streams that end all the time, and a server that is away for a while, cost
 // get -w no change and show none twice.
 func TestGetWatchShowsEachChangeOnce(t *testing.T) {
@@ -129,34 +157,23 @@ func TestGetWatchShowsEachChangeOnce(t *testing.T) {
 	t.Cleanup(stop)
 	server, front := newShaky(t, backend)
 	onlyServer(t, front)
-	maps := directly(t, backend)
-	doc := types.NewDocument("default", "counter")
-	set := func(n int) { doc.Set(types.Field{Section: "data", Key: "n"}, fmt.Sprint(n)) }
-	set(0)
-	if doc, err = maps.Create(t.Context(), doc, ""); err != nil {
-		t.Fatal(err)
-	}
+	n := newNumber(t, backend)
 	lines, end := following(t, "get", "-w", "-o", `jsonpath={.data.n}{"\n"}`)
-	for n := 0; n <= 20; n++ {
-		switch n {
+	if !lines.Scan() {
+		t.Fatal("nothing was shown")
+	}
+	for i := 1; i <= 20; i++ {
+		switch i {
 		case 7:
 			server.away.Store(true)
 		case 12:
 			server.away.Store(false)
 		}
-		if n > 0 {
-			set(n)
-			if doc, err = maps.Put(t.Context(), doc, ""); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if n == 0 && !lines.Scan() {
-			t.Fatal("nothing was shown")
-		}
+		n.set(i)
 	}
-	for n := 1; n <= 20; n++ {
-		if !lines.Scan() || lines.Text() != fmt.Sprint(n) {
-			t.Fatalf("got %q, want %d", lines.Text(), n)
+	for i := 1; i <= 20; i++ {
+		if !lines.Scan() || lines.Text() != fmt.Sprint(i) {
+			t.Fatalf("got %q, want %d", lines.Text(), i)
 		}
 	}
 	if _, errs := end(); !strings.Contains(errs, "the server answers again") {
@@ -174,25 +191,16 @@ func TestGetWatchGoesOnAtTheNextServer(t *testing.T) {
 	first, a := newShaky(t, backend)
 	second, b := newShaky(t, backend)
 	onlyServer(t, a+","+b)
-	maps := directly(t, backend)
-	doc := types.NewDocument("default", "counter")
-	set := func(n int) { doc.Set(types.Field{Section: "data", Key: "n"}, fmt.Sprint(n)) }
-	set(0)
-	if doc, err = maps.Create(t.Context(), doc, ""); err != nil {
-		t.Fatal(err)
-	}
+	n := newNumber(t, backend)
 	lines, end := following(t, "get", "-w", "-o", `jsonpath={.data.n}{"\n"}`)
-	for n := 0; n <= 20; n++ {
-		first.away.Store(n/5%2 == 1)
-		second.away.Store(n/5%2 == 0)
-		if n > 0 {
-			set(n)
-			if doc, err = maps.Put(t.Context(), doc, ""); err != nil {
-				t.Fatal(err)
-			}
+	for i := 0; i <= 20; i++ {
+		first.away.Store(i/5%2 == 1)
+		second.away.Store(i/5%2 == 0)
+		if i > 0 {
+			n.set(i)
 		}
-		if !lines.Scan() || lines.Text() != fmt.Sprint(n) {
-			t.Fatalf("got %q, want %d", lines.Text(), n)
+		if !lines.Scan() || lines.Text() != fmt.Sprint(i) {
+			t.Fatalf("got %q, want %d", lines.Text(), i)
 		}
 	}
 	if _, errs := end(); !strings.Contains(errs, "going on with "+b) || !strings.Contains(errs, "going on with "+a) || strings.Contains(errs, "listing anew") {
