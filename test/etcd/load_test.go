@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -23,7 +24,6 @@ import (
 // read and written at random, counters that are raised, objects that are made and must stay.
 type load struct {
 	t       *testing.T
-	servers []*procs.Server
 	clients []*client.Client
 	history *linear.Recorder
 	over    chan struct{} // closed when no more is to be begun; what was begun goes to its end
@@ -49,21 +49,33 @@ const (
 
 var number = types.Field{Section: "data", Key: "n"}
 
+// newLoad has a client of each server alone, and one that goes on with the others, for each
+// server that may come first.
 func newLoad(t *testing.T, servers []*procs.Server) *load {
 	t.Helper()
-	l := &load{t: t, servers: servers, history: linear.New(), over: make(chan struct{})}
-	for _, s := range servers {
-		target, err := client.ResolveTarget(client.TargetOptions{Server: s.URL})
-		if err != nil {
-			t.Fatal(err)
+	l := &load{t: t, history: linear.New(), over: make(chan struct{})}
+	for first := range servers {
+		var order []string
+		for i := range servers {
+			order = append(order, servers[(first+i)%len(servers)].URL)
 		}
-		c, err := client.New(target, client.Options{FieldManager: "load", RequestTimeout: 15 * time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
-		l.clients = append(l.clients, c)
+		l.connect(order[0])
+		l.connect(strings.Join(order, ","))
 	}
 	return l
+}
+
+func (l *load) connect(servers string) {
+	l.t.Helper()
+	target, err := client.ResolveTarget(client.TargetOptions{Server: servers})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	c, err := client.New(target, client.Options{FieldManager: "load", RequestTimeout: 15 * time.Second})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.clients = append(l.clients, c)
 }
 
 // any is a client of a server at random.
