@@ -3,44 +3,14 @@ package etcd_test
 
 import (
 	"fmt"
-	"net/url"
 	"sync"
 	"testing"
-	"time"
-
-	"go.etcd.io/etcd/server/v3/embed"
 
 	"example.com/cmctl/pkg/server/store"
 	"example.com/cmctl/pkg/server/store/etcd"
 	"example.com/cmctl/pkg/server/store/storetest"
 	"example.com/cmctl/test/etcd/internal/procs"
 )
-
-// embedded is an etcd of one member in this process. What it writes may be lost with the
-// machine.
-func embedded(t testing.TB) (endpoint string) {
-	t.Helper()
-	c := embed.NewConfig()
-	c.Dir = t.TempDir()
-	c.LogLevel = "fatal"
-	c.UnsafeNoFsync = true
-	c.MaxTxnOps = maxOps
-	listen := []url.URL{{Scheme: "http", Host: "127.0.0.1:0"}}
-	c.ListenClientUrls, c.ListenPeerUrls = listen, listen
-	c.AdvertisePeerUrls = []url.URL{{Scheme: "http", Host: "localhost:2380"}}
-	c.InitialCluster = c.InitialClusterFromName(c.Name)
-	e, err := embed.StartEtcd(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(e.Close)
-	select {
-	case <-e.Server.ReadyNotify():
-	case <-time.After(time.Minute):
-		t.Fatal("etcd does not start")
-	}
-	return e.Clients[0].Addr().String()
-}
 
 // maxOps is how many operations a transaction may have. The suite makes larger ones than the
 // server does, for which etcd's default is enough.

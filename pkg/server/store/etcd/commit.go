@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"example.com/cmctl/pkg/server/store"
@@ -33,7 +34,7 @@ func (s *Store) Commit(ctx context.Context, txn store.Txn) (store.Revision, erro
 	case len(txn.Limits) > 0:
 		rev, err = s.commitWithin(ctx, txn)
 	default:
-		rev, err = s.commitOnce(s.transactionOf(txn))
+		rev, err = s.commitOnce(func() (*transaction, error) { return s.transactionOf(txn), nil })
 	}
 	if err != nil {
 		return 0, err
@@ -106,10 +107,35 @@ func (t *transaction) write(l layout, rec store.Record, live bool) {
 	}
 }
 
-// commitOnce makes a transaction. Once it is on its way its outcome is waited for, whatever
-// becomes of its caller, for as long as the bound allows.
-func (s *Store) commitOnce(t *transaction) (store.Revision, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), s.opts.Timeout)
+// attempts is how many times a request is sent within the bound, so that a member which
+// stands still doesn't use up all of it: the next attempt goes to another one.
+const attempts = 3
+
+// attempt is how long one of them may take.
+func (s *Store) attempt() time.Duration { return s.opts.Timeout / attempts }
+
+// commitOnce makes a transaction, which build makes anew for each attempt. Once one is on its
+// way its outcome is waited for, whatever becomes of its caller, for as long as the bound
+// allows.
+func (s *Store) commitOnce(build func() (*transaction, error)) (store.Revision, error) {
+	for end := time.Now().Add(s.opts.Timeout); ; {
+		t, err := build()
+		if err != nil {
+			return 0, err
+		}
+		rev, err := s.send(t)
+		if !errors.Is(err, errNotMade) || time.Now().After(end) {
+			return rev, err
+		}
+	}
+}
+
+// errNotMade: the answer of a transaction was lost, and it certainly is not made, nor will be.
+var errNotMade = fmt.Errorf("%w: no answer came, and nothing was written", store.ErrUnreachable)
+
+// send sends a transaction once.
+func (s *Store) send(t *transaction) (store.Revision, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), s.attempt())
 	defer cancel()
 	r, err := s.client.Txn(ctx).If(t.compares...).Then(t.writes...).Else(t.failed...).Commit()
 	switch {
@@ -118,13 +144,11 @@ func (s *Store) commitOnce(t *transaction) (store.Revision, error) {
 		return s.revision(r.Header.Revision), nil
 	case err == nil:
 		return 0, s.guardError(t, r)
+	case neverSent(err):
+		return 0, fmt.Errorf("%w: %w", store.ErrUnreachable, err)
 	}
 	if refused := refusal(err); refused != nil {
-		s.health.refused(refused)
 		return 0, refused
-	}
-	if neverSent(err) {
-		return 0, fmt.Errorf("%w: %w", store.ErrUnreachable, err)
 	}
 	return s.settle(t, err)
 }
@@ -147,73 +171,109 @@ func (s *Store) guardError(t *transaction, r *clientv3.TxnResponse) error {
 	return errRaced
 }
 
-// settle finds out what became of a transaction whose answer is lost, and keeps it from
-// being made where it was not.
+// settle finds out what became of a transaction whose answer is lost, or says too little,
+// and keeps it from being made where it was not.
 func (s *Store) settle(t *transaction, lost error) (store.Revision, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), s.opts.Timeout)
 	defer cancel()
-	for ctx.Err() == nil {
-		r, err := s.client.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(t.witness), "=", 0)).
-			Then(clientv3.OpPut(s.keys.void(t.name), time.Now().UTC().Format(time.RFC3339))).
-			Else(clientv3.OpGet(t.witness, clientv3.WithKeysOnly())).Commit()
-		switch {
-		case err == nil && r.Succeeded:
-			return 0, fmt.Errorf("%w: %w", store.ErrUnreachable, lost)
-		case err == nil:
-			return s.revision(r.Responses[0].GetResponseRange().Kvs[0].ModRevision), nil
+	for {
+		rev, err := s.settleOnce(ctx, t, lost)
+		if err == nil || errors.Is(err, errNotMade) || errors.Is(err, store.ErrFull) {
+			return rev, err
 		}
 		select {
 		case <-time.After(firstPause):
 		case <-ctx.Done():
+			return 0, fmt.Errorf("%w: %w", store.ErrUnknown, lost)
 		}
 	}
-	return 0, fmt.Errorf("%w: %w", store.ErrUnknown, lost)
+}
+
+func (s *Store) settleOnce(ctx context.Context, t *transaction, lost error) (store.Revision, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.attempt())
+	defer cancel()
+	if errors.Is(lost, rpctypes.ErrNoSpace) {
+		return s.settleFull(ctx, t, lost)
+	}
+	r, err := s.client.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(t.witness), "=", 0)).
+		Then(clientv3.OpPut(s.keys.void(t.name), time.Now().UTC().Format(time.RFC3339))).
+		Else(clientv3.OpGet(t.witness, clientv3.WithKeysOnly())).Commit()
+	switch {
+	case err != nil:
+		return 0, err
+	case r.Succeeded:
+		return 0, fmt.Errorf("%w: %w", errNotMade, lost)
+	}
+	return s.revision(r.Responses[0].GetResponseRange().Kvs[0].ModRevision), nil
+}
+
+// settleFull finds out what became of a transaction which etcd says it had no space for.
+// Where the space ends while several are under way it writes, and says so all the same. With
+// that answer it is decided: nothing of it is under way any more.
+func (s *Store) settleFull(ctx context.Context, t *transaction, lost error) (store.Revision, error) {
+	found, err := s.client.Get(ctx, t.witness, clientv3.WithKeysOnly())
+	if err != nil {
+		return 0, err
+	}
+	if len(found.Kvs) == 1 {
+		return s.revision(found.Kvs[0].ModRevision), nil
+	}
+	full := fmt.Errorf("%w: %w", store.ErrClusterFull, lost)
+	s.health.filled(full)
+	return 0, full
 }
 
 // commitWithin makes a transaction if the limits allow it. What the collections hold is
-// compared by when they were last moved, which each commit to them does.
+// compared by when they were last moved, which each commit to them does. Those of this
+// process that share a collection queue up, since of several at once one alone can be first.
 func (s *Store) commitWithin(ctx context.Context, txn store.Txn) (store.Revision, error) {
+	leave, err := s.turns.enter(ctx, txn.Limits)
+	if err != nil {
+		return 0, err
+	}
+	defer leave()
 	certain := false // what is compared is what the cluster has
 	for {
-		t := s.transactionOf(txn)
-		if err := s.limit(ctx, t, txn, certain); err != nil {
-			var over *store.LimitError
-			if errors.As(err, &over) && !certain {
-				certain = true
-				continue
-			}
-			return 0, err
-		}
-		rev, err := s.commitOnce(t)
-		if !errors.Is(err, errRaced) {
+		rev, err := s.commitOnce(func() (*transaction, error) { return s.withinLimits(ctx, txn, certain) })
+		var over *store.LimitError
+		switch {
+		case errors.Is(err, errRaced), errors.As(err, &over) && !certain:
+			certain = true
+		default:
 			return rev, err
 		}
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
-		certain = true
 	}
 }
 
-// limit adds what must be compared so that the limits hold, or says which one doesn't.
-func (s *Store) limit(ctx context.Context, t *transaction, txn store.Txn, certain bool) error {
+// withinLimits is the transaction with all that must be compared so that the limits hold, or
+// says which one doesn't. Unless that is certain the cache may be behind.
+func (s *Store) withinLimits(ctx context.Context, txn store.Txn, certain bool) (*transaction, error) {
+	t := s.transactionOf(txn)
 	for _, l := range txn.Limits {
 		if certain {
 			if err := s.awaitCount(ctx, l.Collection); err != nil {
-				return err
+				return nil, err
 			}
 		}
 		used, added, moved := s.growth(l.Collection, txn.Writes)
 		if !l.Allows(used, added) {
-			// All guards come before any limit.
-			if err := s.checkGuards(ctx, txn.Guards); err != nil {
-				return err
-			}
-			return &store.LimitError{Limit: l, Used: used, Added: added}
+			return nil, s.overLimit(ctx, txn.Guards, &store.LimitError{Limit: l, Used: used, Added: added})
 		}
 		t.compares = append(t.compares, clientv3.Compare(clientv3.ModRevision(s.keys.count(l.Collection)), "=", moved))
 	}
-	return nil
+	return t, nil
+}
+
+// overLimit is the error of a limit that doesn't hold, unless a guard doesn't either: those
+// come first.
+func (s *Store) overLimit(ctx context.Context, guards []store.Guard, over *store.LimitError) error {
+	if err := s.checkGuards(ctx, guards); err != nil {
+		return err
+	}
+	return over
 }
 
 // growth is what a collection holds, what it would get besides, and when it was moved: all

@@ -34,11 +34,9 @@ func (s *Store) readError(ctx context.Context, err error) error {
 }
 
 // refusal is the error of a write that etcd has not made, and never will make; nil if that
-// is not known.
+// is not known: that it has no space it may say of one that it has made.
 func refusal(err error) error {
 	switch {
-	case errors.Is(err, rpctypes.ErrNoSpace):
-		return fmt.Errorf("%w: %w", store.ErrClusterFull, err)
 	case errors.Is(err, rpctypes.ErrRequestTooLarge), errors.Is(err, rpctypes.ErrTooManyOps), isMessageTooLarge(err):
 		return fmt.Errorf("%w: %w", store.ErrTooLarge, err)
 	case errors.Is(err, rpctypes.ErrTooManyRequests):
@@ -49,10 +47,11 @@ func refusal(err error) error {
 	return nil
 }
 
-// isMessageTooLarge tells of what gRPC takes for too much, before etcd sees it.
+// isMessageTooLarge tells of what gRPC takes for too much, before etcd sees it. It says so in
+// words alone: the code is that of other troubles too.
 func isMessageTooLarge(err error) bool {
 	s, ok := status.FromError(err)
-	return ok && s.Code() == codes.ResourceExhausted
+	return ok && s.Code() == codes.ResourceExhausted && strings.Contains(s.Message(), "larger than max")
 }
 
 // isRefusal tells answers that come again however often one asks: who asks has not the

@@ -57,13 +57,7 @@ func (h *health) set(away error) (changed bool) {
 	return changed
 }
 
-// refused notes why a write was refused, if that is the whole cluster's.
-func (h *health) refused(err error) {
-	if errors.Is(err, store.ErrFull) {
-		h.filled(err)
-	}
-}
-
+// filled notes that the cluster has no room.
 func (h *health) filled(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

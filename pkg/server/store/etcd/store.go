@@ -40,6 +40,7 @@ type Store struct {
 	hub    feed.Hub
 	pins   index.Pins
 	values values
+	turns  turns
 	fresh  barrier
 	health health
 	mode   mode
@@ -90,10 +91,15 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
+// maxMessage is beyond all that a commit may have, in bytes: what is too large is etcd's to
+// say, which may be set to take more than by default.
+const maxMessage = 64 << 20
+
 func connect(o Options) (*clientv3.Client, error) {
 	const alive = 3 * time.Second // a member that stands still is left after twice that
 	return clientv3.New(clientv3.Config{
 		Endpoints: o.Endpoints, TLS: o.TLS, Username: o.Username, Password: o.Password,
+		MaxCallSendMsgSize: maxMessage,
 		DialTimeout: o.Timeout, DialKeepAliveTime: alive, DialKeepAliveTimeout: alive, PermitWithoutStream: true,
 		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: alive,
 			// gRPC's own would try a member that was away for long again after minutes.
