@@ -14,7 +14,8 @@ import (
 // share the next one, which is sent after they came: what was written before they asked is
 // in its answer.
 type barrier struct {
-	ask func() (store.Revision, error)
+	ask   func() (store.Revision, error)
+	start func(func()) // runs something beside
 
 	mu      sync.Mutex // guards what follows
 	running bool
@@ -35,7 +36,7 @@ func (b *barrier) revision(ctx context.Context) (store.Revision, error) {
 	mine := b.next
 	if !b.running {
 		b.running = true
-		go b.run()
+		b.start(b.run)
 	}
 	b.mu.Unlock()
 	select {
@@ -64,24 +65,12 @@ func (b *barrier) run() {
 }
 
 // askRevision asks the cluster for its revision, in a way that needs its leader.
-func (s *Store) askRevision() (store.Revision, error) {
-	r, err := s.ask(s.ctx, s.keys.format(), clientv3.WithCountOnly())
+func (s *Store) askRevision(ctx context.Context) (store.Revision, error) {
+	r, err := s.ask(ctx, s.keys.format(), clientv3.WithCountOnly())
 	if err != nil {
-		if s.ctx.Err() != nil {
-			return 0, store.ErrClosed
-		}
 		return 0, err
 	}
 	return s.revision(r.Header.Revision), nil
-}
-
-// present waits until the cache has all that was acknowledged before the call.
-func (s *Store) present(ctx context.Context) error {
-	rev, err := s.fresh.revision(ctx)
-	if err != nil {
-		return err
-	}
-	return s.reach(ctx, rev)
 }
 
 // A watch that is behind mostly has what is missing on its way. After a moment it is asked
@@ -94,12 +83,16 @@ const (
 // hasten waits for the cache, and has etcd tell how far the watch has come: where others
 // alone have written nothing comes by itself.
 func (s *Store) hasten(ctx context.Context, rev store.Revision) error {
+	began := time.Now()
 	for pause := moment; ; pause = nudge {
 		short, cancel := context.WithTimeout(ctx, pause)
 		err := s.cache.level.wait(short, rev)
 		cancel()
 		if err == nil || ctx.Err() != nil {
 			return err
+		}
+		if time.Since(began) > s.patience() {
+			s.cache.doubt()
 		}
 		// What fails here is tried again, or the time is over.
 		_ = s.client.RequestProgress(s.streams())

@@ -12,6 +12,7 @@ import (
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/metadata"
 
 	"example.com/cmctl/pkg/server/store"
 	"example.com/cmctl/pkg/server/store/index"
@@ -30,6 +31,18 @@ type cache struct {
 	err    error                      // why it does not follow; nil while it does
 
 	damaged error // what is wrong with the data that it met
+
+	// doubted tells the one who follows that somebody has waited in vain. It has room for
+	// one signal; a second says no more than the first.
+	doubted chan struct{}
+}
+
+// doubt has it looked into whether the watch is dead.
+func (c *cache) doubt() {
+	select {
+	case c.doubted <- struct{}{}:
+	default:
+	}
 }
 
 func (c *cache) state() index.State {
@@ -57,11 +70,11 @@ func (c *cache) publish(next index.State) {
 	c.level.raise(next.Current)
 }
 
-// used is what a collection holds, and when it was last moved.
-func (c *cache) used(of store.Collection) (store.Usage, int64) {
+// used is what a collection holds.
+func (c *cache) used(of store.Collection) store.Usage {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.usage.Of(of), c.counts[of]
+	return c.usage.Of(of)
 }
 
 func (c *cache) failed(err error) {
@@ -87,8 +100,17 @@ const (
 	lastPause  = time.Second
 )
 
-// load reads the whole of one state.
+// load reads the whole of one state: of a later one, if others compact it meanwhile.
 func (s *Store) load(ctx context.Context) error {
+	for {
+		err := s.loadOnce(ctx)
+		if !errors.Is(err, store.ErrCompacted) {
+			return err
+		}
+	}
+}
+
+func (s *Store) loadOnce(ctx context.Context) error {
 	tree, usage, counts := index.NewTree(), &index.Usage{}, map[store.Collection]int64{}
 	compacted, last := store.Revision(0), store.Revision(0)
 	at, err := s.eachAt(ctx, s.keys.live(), 0, func(kv *mvccpb.KeyValue) error {
@@ -177,15 +199,32 @@ func (s *Store) eachAt(ctx context.Context, prefix string, at store.Revision, f 
 
 // ask reads from etcd, within the bound.
 func (s *Store) ask(ctx context.Context, key string, ops ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+	return attempt(ctx, s, func(ctx context.Context) (*clientv3.GetResponse, error) { return s.client.Get(ctx, key, ops...) })
+}
+
+// attempt makes a request that changes nothing, within the bound. Where a member stands
+// still, the next attempt goes to another.
+func attempt[R any](ctx context.Context, s *Store, request func(context.Context) (R, error)) (R, error) {
 	bounded, cancel := s.bounded(ctx)
 	defer cancel()
-	r, err := s.client.Get(bounded, key, ops...)
+	for n := 1; n < attempts; n++ {
+		soon, cancel := context.WithTimeout(bounded, s.patience())
+		r, err := request(soon)
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) || bounded.Err() != nil {
+			return r, s.readError(ctx, err)
+		}
+	}
+	r, err := request(bounded)
 	return r, s.readError(ctx, err)
 }
 
 // streams is the context of the watch that feeds the cache. Requests for progress need
-// the same.
-func (s *Store) streams() context.Context { return clientv3.WithRequireLeader(s.ctx) }
+// the same. No other watch has it: etcd tells how far the watches of a stream have come only
+// once all of them have come as far.
+func (s *Store) streams() context.Context {
+	return clientv3.WithRequireLeader(metadata.AppendToOutgoingContext(s.ctx, "cmserver-watch", "cache"))
+}
 
 // follow feeds the cache, until the store is closed.
 func (s *Store) follow() {
@@ -226,31 +265,53 @@ func (s *Store) reload(cause error) error {
 	return err
 }
 
-// followOnce goes on from what the cache has, until the watch breaks.
+// silence is for how long a watch may say nothing while somebody waits for it.
+const silence = 2 * time.Second
+
+// errSilent: a watch says nothing, while there is something to say.
+var errSilent = errors.New("nothing comes through")
+
+// followOnce goes on from what the cache has, until the watch breaks, or falls silent.
 func (s *Store) followOnce() error {
 	ctx, cancel := context.WithCancel(s.streams())
 	defer cancel()
 	from := s.cache.state().Current
-	for r := range s.client.Watch(ctx, s.keys.live(), clientv3.WithPrefix(), clientv3.WithRev(s.mod(from+1)), clientv3.WithProgressNotify(), clientv3.WithCreatedNotify()) {
-		if r.CompactRevision > 0 {
-			s.cache.give(s.revision(r.CompactRevision))
-			return store.ErrCompacted
-		}
-		if err := r.Err(); err != nil {
-			return err
-		}
-		if s.cache.failure() != nil {
-			s.cache.failed(nil)
-			s.log.Info("store: the watch of etcd goes on")
-		}
-		if r.Created {
-			continue
-		}
-		if err := s.apply(r); err != nil {
-			return err
+	watch := s.client.Watch(ctx, s.keys.live(), clientv3.WithPrefix(), clientv3.WithRev(s.mod(from+1)), clientv3.WithProgressNotify(), clientv3.WithCreatedNotify())
+	for heard := time.Now(); ; {
+		select {
+		case r, ok := <-watch:
+			if !ok {
+				return errors.New("the watch has ended")
+			}
+			heard = time.Now()
+			if err := s.take(r); err != nil {
+				return err
+			}
+		case <-s.cache.doubted:
+			if time.Since(heard) >= silence {
+				return errSilent
+			}
 		}
 	}
-	return errors.New("the watch has ended")
+}
+
+// take makes of the cache what an answer of the watch says.
+func (s *Store) take(r clientv3.WatchResponse) error {
+	if r.CompactRevision > 0 {
+		s.cache.give(s.revision(r.CompactRevision))
+		return store.ErrCompacted
+	}
+	if err := r.Err(); err != nil {
+		return err
+	}
+	if s.cache.failure() != nil {
+		s.cache.failed(nil)
+		s.log.Info("store: the watch of etcd goes on")
+	}
+	if r.Created {
+		return nil
+	}
+	return s.apply(r)
 }
 
 // apply brings the cache, and those who watch, to where an answer of the watch is.
@@ -258,7 +319,8 @@ func (s *Store) apply(r clientv3.WatchResponse) error {
 	c := &s.cache
 	next := c.state()
 	if r.IsProgressNotify() {
-		if rev := s.revision(r.Header.Revision); rev > next.Current {
+		// Where it is no proof, a change that is older may still come.
+		if rev := s.revision(r.Header.Revision); rev > next.Current && !s.mode.isDirect() {
 			next.Current = rev
 			c.mu.Lock()
 			c.publish(next)

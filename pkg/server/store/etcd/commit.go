@@ -107,13 +107,6 @@ func (t *transaction) write(l layout, rec store.Record, live bool) {
 	}
 }
 
-// attempts is how many times a request is sent within the bound, so that a member which
-// stands still doesn't use up all of it: the next attempt goes to another one.
-const attempts = 3
-
-// attempt is how long one of them may take.
-func (s *Store) attempt() time.Duration { return s.opts.Timeout / attempts }
-
 // commitOnce makes a transaction, which build makes anew for each attempt. Once one is on its
 // way its outcome is waited for, whatever becomes of its caller, for as long as the bound
 // allows.
@@ -135,7 +128,7 @@ var errNotMade = fmt.Errorf("%w: no answer came, and nothing was written", store
 
 // send sends a transaction once.
 func (s *Store) send(t *transaction) (store.Revision, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), s.attempt())
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), s.opts.Timeout/attempts)
 	defer cancel()
 	r, err := s.client.Txn(ctx).If(t.compares...).Then(t.writes...).Else(t.failed...).Commit()
 	switch {
@@ -190,7 +183,7 @@ func (s *Store) settle(t *transaction, lost error) (store.Revision, error) {
 }
 
 func (s *Store) settleOnce(ctx context.Context, t *transaction, lost error) (store.Revision, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.attempt())
+	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout/attempts)
 	defer cancel()
 	if errors.Is(lost, rpctypes.ErrNoSpace) {
 		return s.settleFull(ctx, t, lost)
@@ -258,7 +251,7 @@ func (s *Store) withinLimits(ctx context.Context, txn store.Txn, certain bool) (
 				return nil, err
 			}
 		}
-		used, added, moved := s.growth(l.Collection, txn.Writes)
+		used, added, moved := s.wouldHold(l.Collection, txn.Writes)
 		if !l.Allows(used, added) {
 			return nil, s.overLimit(ctx, txn.Guards, &store.LimitError{Limit: l, Used: used, Added: added})
 		}
@@ -276,19 +269,23 @@ func (s *Store) overLimit(ctx context.Context, guards []store.Guard, over *store
 	return over
 }
 
-// growth is what a collection holds, what it would get besides, and when it was moved: all
+// wouldHold is what a collection holds, what it would get besides, and when it was moved: all
 // of one state.
-func (s *Store) growth(of store.Collection, writes []store.Record) (used, added store.Usage, moved int64) {
+func (s *Store) wouldHold(of store.Collection, writes []store.Record) (used, added store.Usage, moved int64) {
 	c := &s.cache
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	tree := c.state().Tree
+	return c.usage.Of(of), growth(c.state().Tree, of, writes), c.counts[of]
+}
+
+// growth is what a collection gets besides by some writes.
+func growth(tree *index.Tree, of store.Collection, writes []store.Record) (added store.Usage) {
 	for i := range writes {
 		if rec := &writes[i]; store.CollectionOf(rec.Key) == of {
 			added = added.Plus(index.Growth(rec, index.Lookup(tree, rec.Key)))
 		}
 	}
-	return c.usage.Of(of), added, c.counts[of]
+	return added
 }
 
 // checkGuards asks the cluster whether guards hold.
@@ -312,9 +309,6 @@ func (s *Store) checkGuards(ctx context.Context, guards []store.Guard) error {
 
 // awaitCount waits until the cache knows all that was committed to a collection.
 func (s *Store) awaitCount(ctx context.Context, c store.Collection) error {
-	if s.limited {
-		return s.present(ctx)
-	}
 	found, err := s.ask(ctx, s.keys.count(c), clientv3.WithKeysOnly())
 	if err != nil || len(found.Kvs) == 0 {
 		return err
@@ -328,9 +322,18 @@ func (s *Store) Usage(ctx context.Context, c store.Collection) (store.Usage, err
 		return store.Usage{}, err
 	}
 	defer s.end()
+	if s.limited {
+		tree, err := s.collection(ctx, c)
+		if err != nil {
+			return store.Usage{}, err
+		}
+		var usage index.Usage
+		usage.Count(tree)
+		return usage.Of(c), nil
+	}
 	if err := s.awaitCount(ctx, c); err != nil {
 		return store.Usage{}, err
 	}
-	used, _ := s.cache.used(c)
+	used := s.cache.used(c)
 	return used, nil
 }

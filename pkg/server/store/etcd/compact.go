@@ -81,7 +81,7 @@ func (s *Store) note(ctx context.Context, at store.Revision) error {
 		}
 		bounded, cancel := s.bounded(ctx)
 		r, err := s.client.Txn(bounded).If(clientv3.Compare(clientv3.ModRevision(s.keys.compacted()), "=", mod)).
-			Then(clientv3.OpPut(s.keys.compacted(), decimal(at))).Commit()
+			Then(clientv3.OpPut(s.keys.compacted(), decimal(at))).Else(clientv3.OpGet(s.keys.compacted())).Commit()
 		cancel()
 		if err != nil {
 			return s.readError(ctx, err)
@@ -293,6 +293,10 @@ const leaseSeconds = 15
 // Lead calls work while this process is the one of all on the store that is to do what one
 // alone should. Its context ends when another may be. Lead returns when ctx ends.
 func (s *Store) Lead(ctx context.Context, work func(context.Context)) {
+	if s.limited {
+		work(ctx) // kine has no elections, and cleans up by itself
+		return
+	}
 	for ctx.Err() == nil && s.ctx.Err() == nil {
 		if err := s.leadOnce(ctx, work); err != nil && ctx.Err() == nil && s.ctx.Err() == nil {
 			s.log.Warn("store: which replica cleans up could not be found out; trying again", "error", err)

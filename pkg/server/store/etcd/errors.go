@@ -57,15 +57,24 @@ func isMessageTooLarge(err error) bool {
 // isRefusal tells answers that come again however often one asks: who asks has not the
 // right to, or asks for nonsense.
 func isRefusal(err error) bool {
-	var e rpctypes.EtcdError
-	if !errors.As(err, &e) {
-		return false
-	}
-	switch e.Code() {
-	case codes.InvalidArgument, codes.PermissionDenied, codes.Unauthenticated, codes.FailedPrecondition:
+	switch codeOf(err) {
+	case codes.InvalidArgument, codes.PermissionDenied, codes.Unauthenticated, codes.FailedPrecondition, codes.Unimplemented:
 		return true
 	}
 	return false
+}
+
+// isUnsupported tells that what answers doesn't know such a request.
+func isUnsupported(err error) bool {
+	return codeOf(err) == codes.Unimplemented || codeOf(err) == codes.InvalidArgument && strings.Contains(err.Error(), "unsupported operations in txn request")
+}
+
+// codeOf is the code of an answer of etcd, or of gRPC.
+func codeOf(err error) codes.Code {
+	if e := (rpctypes.EtcdError{}); errors.As(err, &e) {
+		return e.Code()
+	}
+	return status.Code(err)
 }
 
 // neverSent tells of a request for which there was no connection: no member took it. gRPC

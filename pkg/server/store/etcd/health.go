@@ -2,13 +2,11 @@ package etcd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
-	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"example.com/cmctl/pkg/server/store"
 )
@@ -27,8 +25,6 @@ const (
 	// the cluster still has no room.
 	fullFor = 10 * time.Second
 )
-
-func (h *health) init() {}
 
 // reachable is nil unless the cluster is known to be away: who needs it is told at once.
 func (h *health) reachable() error {
@@ -80,37 +76,54 @@ func (s *Store) watchHealth() {
 			return
 		case <-ticker.C:
 		}
-		err := s.check()
-		if errors.Is(err, store.ErrClosed) {
-			return
-		}
-		if s.health.set(err) {
-			if err != nil {
-				s.log.Error("store: etcd can't be reached; nothing is written or read until it is back", "error", err)
-			} else {
-				s.log.Info("store: etcd is reached again")
-			}
-		}
-		if err == nil {
-			s.lookForAlarms()
-			s.mode.refresh(s)
-		}
+		s.check()
 	}
 }
 
-// check asks the cluster for a sign of life: one that was away, more often.
-func (s *Store) check() error {
+// check looks after the cluster once.
+func (s *Store) check() {
+	at, err := s.signOfLife()
+	if s.ctx.Err() != nil {
+		return
+	}
+	if s.health.set(err) {
+		if err != nil {
+			s.log.Error("store: etcd can't be reached; nothing is written or read until it is back", "error", err)
+		} else {
+			s.log.Info("store: etcd is reached again")
+		}
+	}
+	if err == nil {
+		s.lookForAlarms()
+		s.mode.refresh(s)
+		s.lookAtWatch(at)
+	}
+}
+
+// signOfLife asks the cluster for its revision: one that was away, more often.
+func (s *Store) signOfLife() (store.Revision, error) {
 	ctx := s.ctx
 	if s.health.reachable() != nil {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, checkEvery)
 		defer cancel()
 	}
-	_, err := s.ask(ctx, s.keys.format(), clientv3.WithCountOnly())
-	if err != nil && ctx.Err() != nil && s.ctx.Err() == nil {
+	rev, err := s.askRevision(ctx)
+	if err != nil && ctx.Err() != nil {
 		err = fmt.Errorf("%w: %w", store.ErrUnreachable, err)
 	}
-	return err
+	return rev, err
+}
+
+// lookAtWatch has the watch that feeds the cache tell how far it has come, and doubts one that
+// has not come as far as the cluster: if it doesn't say anything, it is dead.
+func (s *Store) lookAtWatch(at store.Revision) {
+	if s.limited || s.cache.level.get() >= at {
+		return
+	}
+	s.cache.doubt()
+	// What fails here is tried again.
+	_ = s.client.RequestProgress(s.streams())
 }
 
 // lookForAlarms asks whether the cluster is out of space. Not every user may ask that.

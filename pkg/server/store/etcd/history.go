@@ -51,12 +51,12 @@ func (s *Store) kept(ctx context.Context, key store.Key) (past, error) {
 	if s.limited {
 		return s.keptLimited(ctx, key)
 	}
-	bounded, cancel := s.bounded(ctx)
-	defer cancel()
-	r, err := s.client.Txn(bounded).Then(clientv3.OpGet(s.keys.compacted()),
-		clientv3.OpGet(s.keys.history(key), clientv3.WithPrefix(), clientv3.WithSort(clientv3.SortByModRevision, clientv3.SortDescend))).Commit()
+	r, err := attempt(ctx, s, func(ctx context.Context) (*clientv3.TxnResponse, error) {
+		return s.client.Txn(ctx).Then(clientv3.OpGet(s.keys.compacted()),
+			clientv3.OpGet(s.keys.history(key), clientv3.WithPrefix(), clientv3.WithSort(clientv3.SortByModRevision, clientv3.SortDescend))).Commit()
+	})
 	if err != nil {
-		return past{}, s.readError(ctx, err)
+		return past{}, err
 	}
 	p := past{current: s.revision(r.Header.Revision), compacted: s.cache.state().Compacted}
 	if given := r.Responses[0].GetResponseRange().Kvs; len(given) == 1 {

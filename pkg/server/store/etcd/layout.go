@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
+	"go.etcd.io/etcd/api/v3/mvccpb"
 
 	"example.com/cmctl/pkg/server/store"
 	"example.com/cmctl/pkg/server/store/record"
@@ -44,6 +45,11 @@ func (l layout) void(name string) string         { return l.voids() + name }
 func (l layout) history(k store.Key) string      { return l.histories() + string(k) + "\x00" }
 func (l layout) value(k store.Key, name string) string {
 	return l.prefix + "/live/v/" + string(k) + "\x00" + name
+}
+
+// keyOf is the key of the object that lies in o.
+func (l layout) keyOf(kv *mvccpb.KeyValue) store.Key {
+	return store.Key(strings.TrimPrefix(string(kv.Key), l.objects()))
 }
 
 // kind is what a key below /live/ is about.
@@ -107,7 +113,7 @@ func (v version) complete(lies []byte) (store.Record, error) {
 	var rest []byte
 	if v.Apart {
 		var err error
-		if rest, err = decodeRest(v.Key, v.Revision, lies); err != nil {
+		if rest, err = decodeRest(v.Key, v.Revision, lies, v.Size-len(v.Here)); err != nil {
 			return store.Record{}, err
 		}
 	}
@@ -137,13 +143,19 @@ func encodeRest(rest []byte) []byte {
 	return append([]byte{plain}, rest...)
 }
 
-func decodeRest(key store.Key, rev store.Revision, data []byte) ([]byte, error) {
+// decodeRest reads what encodeRest wrote. The length that it must have is known, and keeps
+// what is damaged from becoming gigabytes.
+func decodeRest(key store.Key, rev store.Revision, data []byte, length int) ([]byte, error) {
 	switch {
 	case len(data) > 0 && data[0] == plain:
 		return data[1:], nil
 	case len(data) > 0 && data[0] == compressed:
+		var h zstd.Header
+		if h.Decode(data[1:]) != nil || !h.HasFCS || h.FrameContentSize != uint64(length) {
+			break
+		}
 		_, r := coder()
-		if rest, err := r.DecodeAll(data[1:], nil); err == nil {
+		if rest, err := r.DecodeAll(data[1:], make([]byte, 0, length)); err == nil {
 			return rest, nil
 		}
 	}

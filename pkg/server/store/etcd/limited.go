@@ -3,11 +3,15 @@ package etcd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"example.com/cmctl/pkg/server/store"
+	"example.com/cmctl/pkg/server/store/index"
 	"example.com/cmctl/pkg/server/store/record"
 )
 
@@ -20,13 +24,8 @@ func (s *Store) commitLimited(ctx context.Context, txn store.Txn) (store.Revisio
 	if err := s.checkGuards(ctx, txn.Guards); err != nil {
 		return 0, err
 	}
-	for _, l := range txn.Limits {
-		if err := s.awaitCount(ctx, l.Collection); err != nil {
-			return 0, err
-		}
-		if used, added, _ := s.growth(l.Collection, txn.Writes); !l.Allows(used, added) {
-			return 0, &store.LimitError{Limit: l, Used: used, Added: added}
-		}
+	if err := s.checkLimits(ctx, txn); err != nil {
+		return 0, err
 	}
 	var rev store.Revision
 	// What comes along with a write is there before it: a namespace before its object.
@@ -37,6 +36,35 @@ func (s *Store) commitLimited(ctx context.Context, txn store.Txn) (store.Revisio
 		}
 	}
 	return rev, nil
+}
+
+func (s *Store) checkLimits(ctx context.Context, txn store.Txn) error {
+	for _, l := range txn.Limits {
+		tree, err := s.collection(ctx, l.Collection)
+		if err != nil {
+			return err
+		}
+		var usage index.Usage
+		usage.Count(tree)
+		if used, added := usage.Of(l.Collection), growth(tree, l.Collection, txn.Writes); !l.Allows(used, added) {
+			return &store.LimitError{Limit: l, Used: used, Added: added}
+		}
+	}
+	return nil
+}
+
+// collection asks for what a collection holds: there is no key that each commit moves along.
+func (s *Store) collection(ctx context.Context, c store.Collection) (*index.Tree, error) {
+	tree := index.NewTree()
+	_, err := s.eachAt(ctx, s.keys.object(store.Key(c)), 0, func(kv *mvccpb.KeyValue) error {
+		v, err := decodeVersion(s.keys.keyOf(kv), s.revision(kv.ModRevision), kv.Value)
+		if err != nil || store.CollectionOf(v.Key) != c {
+			return err
+		}
+		tree.Set(index.NewLarge(v.Head, 0))
+		return nil
+	})
+	return tree, err
 }
 
 // writeOne writes one key on what its guard says, or on what is there.
@@ -70,7 +98,8 @@ func (s *Store) swapOne(rec store.Record, g store.Guard) (store.Revision, error)
 	if g.Revision != 0 {
 		mod = s.mod(g.Revision)
 	}
-	write := clientv3.OpPut(key, newName()+string(row))
+	name := newName()
+	write := clientv3.OpPut(key, name+string(row))
 	if rec.Deleted {
 		write = clientv3.OpDelete(key)
 	}
@@ -78,10 +107,7 @@ func (s *Store) swapOne(rec store.Record, g store.Guard) (store.Revision, error)
 	defer cancel()
 	r, err := s.client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(key), "=", mod)).Then(write).Else(clientv3.OpGet(key)).Commit()
 	if err != nil {
-		if refused := refusal(err); refused != nil {
-			return 0, refused
-		}
-		return 0, errors.Join(store.ErrUnknown, err)
+		return s.settleOne(rec.Key, name, err)
 	}
 	if r.Succeeded {
 		return s.revision(r.Header.Revision), nil
@@ -92,6 +118,22 @@ func (s *Store) swapOne(rec store.Record, g store.Guard) (store.Revision, error)
 	}
 	s.tell(current)
 	return 0, &store.GuardError{Guard: g, Current: current}
+}
+
+// settleOne finds out whether a write is there whose answer is lost. That it is not says
+// nothing: it may still be under way, or others have written since.
+func (s *Store) settleOne(key store.Key, name string, lost error) (store.Revision, error) {
+	if neverSent(lost) {
+		return 0, fmt.Errorf("%w: %w", store.ErrUnreachable, lost)
+	}
+	if refused := refusal(lost); refused != nil {
+		return 0, refused
+	}
+	found, err := s.ask(context.WithoutCancel(s.ctx), s.keys.object(key))
+	if err == nil && len(found.Kvs) == 1 && strings.HasPrefix(string(found.Kvs[0].Value), name) {
+		return s.revision(found.Kvs[0].ModRevision), nil
+	}
+	return 0, fmt.Errorf("%w: %w", store.ErrUnknown, lost)
 }
 
 // keptLimited walks back from the newest version for as long as old states can be read.

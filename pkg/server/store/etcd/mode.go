@@ -2,7 +2,7 @@ package etcd
 
 import (
 	"context"
-	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -15,11 +15,16 @@ type mode struct {
 	mu     sync.Mutex // guards what follows
 	direct bool
 	says   string
-	next   time.Time // when the members are asked again
+	next   time.Time         // when the members are asked again
+	told   map[string]string // the release of each member, by its endpoint
 }
 
-// Members are asked for their releases now and then, for they are upgraded.
-const modeEvery = 30 * time.Second
+// Members are asked for their releases now and then, for they are upgraded; sooner while one
+// of them keeps reads from the memory.
+const (
+	modeEvery  = 30 * time.Second
+	modeDirect = 5 * time.Second
+)
 
 func (m *mode) isDirect() bool {
 	m.mu.Lock()
@@ -44,18 +49,19 @@ func (m *mode) refresh(s *Store) {
 	}
 }
 
-// learnMode asks every member for its release. Where one doesn't answer, nothing is taken
-// for granted.
+// learnMode asks every member for its release. Where one has never answered, nothing is
+// taken for granted.
 func (s *Store) learnMode(ctx context.Context) {
 	direct, why := s.mustReadDirectly(ctx)
-	says := "etcd " + why + ": reads come from memory, once it has the cluster's revision"
+	says, wait := "etcd "+why+": reads come from memory, once it has the cluster's revision", modeEvery
 	if direct {
+		wait = modeDirect
 		says = "etcd " + why + ": every consistent read asks etcd"
 	}
 	m := &s.mode
 	m.mu.Lock()
 	changed := m.says != says
-	m.direct, m.says, m.next = direct, says, time.Now().Add(modeEvery)
+	m.direct, m.says, m.next = direct, says, time.Now().Add(wait)
 	m.mu.Unlock()
 	if changed && ctx.Err() == nil {
 		s.log.Info("store: " + says)
@@ -66,22 +72,43 @@ func (s *Store) mustReadDirectly(ctx context.Context) (direct bool, why string) 
 	if s.limited {
 		return true, "behind kine, whose notices of progress are no proof"
 	}
-	var releases []string
-	for _, endpoint := range s.opts.Endpoints {
-		asked, cancel := context.WithTimeout(ctx, s.opts.Timeout)
-		status, err := s.client.Status(asked, endpoint)
-		cancel()
-		if err != nil {
-			return true, fmt.Sprintf("with a member (%s) that doesn't say its release", endpoint)
-		}
-		if !provesProgress(status.Version) {
-			return true, status.Version + ", whose notices of progress are no proof"
-		}
-		if !strings.Contains(strings.Join(releases, " "), status.Version) {
-			releases = append(releases, status.Version)
+	releases := s.releases(ctx)
+	for _, release := range releases {
+		switch {
+		case release == "":
+			return true, "with a member that hasn't told its release yet"
+		case !provesProgress(release):
+			return true, release + ", whose notices of progress are no proof"
 		}
 	}
-	return false, strings.Join(releases, " and ")
+	return false, strings.Join(slices.Compact(releases), " and ")
+}
+
+// releases are those of all members, in order. One that is away counts with what it told
+// last: it comes back as that, or newer.
+func (s *Store) releases(ctx context.Context) []string {
+	m := &s.mode
+	var asking sync.WaitGroup
+	for _, endpoint := range s.opts.Endpoints {
+		asking.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, s.patience())
+			defer cancel()
+			if status, err := s.client.Status(ctx, endpoint); err == nil {
+				m.mu.Lock()
+				defer m.mu.Unlock()
+				m.told[endpoint] = status.Version
+			}
+		})
+	}
+	asking.Wait()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var all []string
+	for _, endpoint := range s.opts.Endpoints {
+		all = append(all, m.told[endpoint])
+	}
+	slices.Sort(all)
+	return all
 }
 
 // provesProgress tells whether a release sends notices of progress only once all that was

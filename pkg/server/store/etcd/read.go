@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -23,23 +22,27 @@ func (s *Store) Get(ctx context.Context, key store.Key, at store.Revision) (stor
 	if key.Check() != nil {
 		return store.Record{}, store.ErrNotFound
 	}
-	var rec store.Record
-	err := s.needed(at)
-	switch {
-	case err != nil:
-	case at > 0:
-		rec, err = s.getAt(ctx, key, at)
-	case at == 0 && s.mode.isDirect():
-		rec, err = s.getDirect(ctx, key)
-	default:
-		if err = s.arrive(ctx, at); err == nil {
-			rec, err = s.getCached(ctx, key)
-		}
+	if err := s.needed(at); err != nil {
+		return store.Record{}, err
 	}
+	rec, err := s.get(ctx, key, at)
 	if err == nil {
 		s.tell(rec.Revision)
 	}
 	return rec, err
+}
+
+func (s *Store) get(ctx context.Context, key store.Key, at store.Revision) (store.Record, error) {
+	if at > 0 {
+		return s.getAt(ctx, key, at)
+	}
+	switch err := s.arrive(ctx, at); {
+	case errors.Is(err, errBehind):
+		return s.getDirect(ctx, key)
+	case err != nil:
+		return store.Record{}, err
+	}
+	return s.getCached(ctx, key)
 }
 
 // needed is why a read at a point can't be answered now: all but those at Any need the
@@ -51,16 +54,47 @@ func (s *Store) needed(at store.Revision) error {
 	return s.health.reachable()
 }
 
+// errBehind: the cache can't answer, and etcd itself must be asked.
+var errBehind = errors.New("the index in memory is behind the cluster")
+
 // arrive waits until the cache may answer a read: at 0 one of the present, at Any one of
-// what was told already.
+// what was told already. It is errBehind if that takes long.
 func (s *Store) arrive(ctx context.Context, at store.Revision) error {
 	if err := s.cache.damage(); err != nil {
 		return err
 	}
-	if at == 0 {
-		return s.present(ctx)
+	if at == store.Any {
+		return s.reachSoon(ctx, store.Revision(s.told.Load()))
 	}
-	return s.reach(ctx, store.Revision(s.told.Load()))
+	if s.mode.isDirect() {
+		return errBehind
+	}
+	rev, err := s.fresh.revision(ctx)
+	if err != nil {
+		return err
+	}
+	return s.reachSoon(ctx, rev)
+}
+
+// reachSoon waits until the cache has come to a revision, but no longer than for a first
+// attempt, and not at all where it can't be expected to.
+func (s *Store) reachSoon(ctx context.Context, rev store.Revision) error {
+	if rev <= s.cache.level.get() {
+		return nil
+	}
+	if s.mode.isDirect() || s.cache.failure() != nil {
+		return errBehind
+	}
+	soon, cancel := context.WithTimeout(ctx, s.patience())
+	defer cancel()
+	if s.hasten(soon, rev) == nil {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.cache.doubt()
+	return errBehind
 }
 
 func (s *Store) getCached(ctx context.Context, key store.Key) (store.Record, error) {
@@ -153,10 +187,10 @@ func (s *Store) list(ctx context.Context, o store.ListOptions) (store.Page, erro
 	if o.At > 0 {
 		return s.listAt(ctx, o)
 	}
-	if o.At == 0 && s.mode.isDirect() {
-		return s.listDirect(ctx, o)
-	}
-	if err := s.arrive(ctx, o.At); err != nil {
+	switch err := s.arrive(ctx, o.At); {
+	case errors.Is(err, errBehind):
+		return s.listPresent(ctx, o)
+	case err != nil:
 		return store.Page{}, err
 	}
 	for {
@@ -221,6 +255,18 @@ func (s *Store) listView(ctx context.Context, v *index.State, o store.ListOption
 	return page, nil
 }
 
+// listPresent asks etcd for what is there now. A state that is compacted meanwhile is no
+// longer the present one.
+func (s *Store) listPresent(ctx context.Context, o store.ListOptions) (store.Page, error) {
+	for {
+		o.At = 0
+		page, err := s.listDirect(ctx, o)
+		if !errors.Is(err, errSuperseded) && !errors.Is(err, store.ErrCompacted) {
+			return page, err
+		}
+	}
+}
+
 // listDirect asks etcd for the objects themselves.
 func (s *Store) listDirect(ctx context.Context, o store.ListOptions) (store.Page, error) {
 	page := store.Page{Records: []store.Record{}}
@@ -267,7 +313,7 @@ func (s *Store) addAll(ctx context.Context, page *store.Page, kvs []*mvccpb.KeyV
 	var reading errgroup.Group
 	reading.SetLimit(readers)
 	for i, kv := range kvs {
-		key := store.Key(strings.TrimPrefix(string(kv.Key), s.keys.objects()))
+		key := s.keys.keyOf(kv)
 		v, err := decodeVersion(key, s.revision(kv.ModRevision), kv.Value)
 		if err != nil {
 			return err
@@ -306,7 +352,11 @@ func (s *Store) Reach(ctx context.Context, rev store.Revision) error {
 	if rev > current {
 		return store.ErrFuture
 	}
-	return s.reach(ctx, rev)
+	if err := s.reachSoon(ctx, rev); err != nil && !errors.Is(err, errBehind) {
+		return err
+	}
+	s.tell(rev) // which reads at Any then ask etcd for, if the cache still does not have it
+	return nil
 }
 
 // reach waits until the cache has come to a revision that there is, within the bound.

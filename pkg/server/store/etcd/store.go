@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
@@ -77,11 +79,12 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	s := &Store{opts: o, log: o.Logger.With("etcd", strings.Join(o.Endpoints, ",")), keys: layout{o.Prefix}, client: client}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.values.limit = o.CacheBytes
-	s.fresh.ask = s.askRevision
-	s.health.init()
+	s.mode.told = map[string]string{}
+	s.cache.doubted = make(chan struct{}, 1)
+	s.fresh.ask, s.fresh.start = func() (store.Revision, error) { return s.askRevision(s.ctx) }, s.workers.Go
 	if err := s.open(ctx); err != nil {
 		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-			err = fmt.Errorf("%w: no member has answered within %s", store.ErrUnreachable, openPatience*o.Timeout)
+			err = fmt.Errorf("%w: no member has answered within %s", store.ErrUnreachable, o.Timeout)
 		}
 		s.stop()
 		return nil, named(errors.Join(err, client.Close()))
@@ -100,7 +103,7 @@ func connect(o Options) (*clientv3.Client, error) {
 	return clientv3.New(clientv3.Config{
 		Endpoints: o.Endpoints, TLS: o.TLS, Username: o.Username, Password: o.Password,
 		MaxCallSendMsgSize: maxMessage,
-		DialTimeout: o.Timeout, DialKeepAliveTime: alive, DialKeepAliveTimeout: alive, PermitWithoutStream: true,
+		DialTimeout:        o.Timeout, DialKeepAliveTime: alive, DialKeepAliveTimeout: alive, PermitWithoutStream: true,
 		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: alive,
 			// gRPC's own would try a member that was away for long again after minutes.
 			Backoff: backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: lastPause}})},
@@ -108,12 +111,7 @@ func connect(o Options) (*clientv3.Client, error) {
 	})
 }
 
-// openPatience is how many times as long as a request the opening may take.
-const openPatience = 2
-
 func (s *Store) open(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, openPatience*s.opts.Timeout)
-	defer cancel()
 	var err error
 	if s.limited, err = s.probe(ctx); err != nil {
 		return err
@@ -134,16 +132,18 @@ func (s *Store) open(ctx context.Context) error {
 	return nil
 }
 
-// probe tells whether what answers knows no more than transactions on a single key.
+// probe tells whether what answers knows no more than transactions on a single key. Only one
+// that says so does: in doubt there is an etcd, which is busy.
 func (s *Store) probe(ctx context.Context) (limited bool, err error) {
 	get := clientv3.OpGet(s.keys.format(), clientv3.WithKeysOnly())
-	if _, err = s.client.Txn(ctx).Then(get, get).Commit(); err == nil {
-		return false, nil
+	_, err = attempt(ctx, s, func(ctx context.Context) (*clientv3.TxnResponse, error) {
+		return s.client.Txn(ctx).Then(get, get).Commit()
+	})
+	if err == nil || !isUnsupported(err) {
+		return false, err
 	}
-	if _, alone := s.client.Get(ctx, s.keys.format()); alone == nil && ctx.Err() == nil {
-		return true, nil
-	}
-	return false, s.readError(ctx, err)
+	s.log.Info("store: behind the address is kine, which knows transactions on one key only: commits of several keys are made one after the other, and there is no history beyond what it keeps")
+	return true, nil
 }
 
 // format is what lies in meta/format.
@@ -159,9 +159,9 @@ type format struct {
 // several that do so at once one is first.
 func (s *Store) adopt(ctx context.Context) error {
 	for {
-		found, err := s.client.Get(ctx, s.keys.format())
+		found, err := s.ask(ctx, s.keys.format())
 		if err != nil {
-			return s.readError(ctx, err)
+			return err
 		}
 		if len(found.Kvs) == 1 {
 			return s.understand(found.Kvs[0].Value, found.Kvs[0].ModRevision)
@@ -169,20 +169,33 @@ func (s *Store) adopt(ctx context.Context) error {
 		if s.opts.MustExist {
 			return store.ErrNoStore
 		}
-		f := format{Format: formatVersion}
-		if s.opts.InitialVersion > 0 {
-			f.Base, f.Rebased = s.opts.InitialVersion-1, true
-		}
-		text, err := json.Marshal(f)
-		if err != nil {
+		if err := s.found(ctx); err != nil {
 			return err
 		}
-		_, err = s.client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(s.keys.format()), "=", 0)).
-			Then(clientv3.OpPut(s.keys.format(), string(text))).Else(clientv3.OpGet(s.keys.format())).Commit()
-		if err != nil {
-			return s.readError(ctx, err)
-		}
 	}
+}
+
+// found makes a new store, unless somebody else has made it.
+func (s *Store) found(ctx context.Context) error {
+	f := format{Format: formatVersion}
+	if s.opts.InitialVersion > 0 {
+		f.Base, f.Rebased = s.opts.InitialVersion-1, true
+	}
+	text, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	bounded, cancel := s.bounded(ctx)
+	defer cancel()
+	_, err = s.client.Txn(bounded).If(clientv3.Compare(clientv3.ModRevision(s.keys.format()), "=", 0)).
+		Then(clientv3.OpPut(s.keys.format(), string(text))).Else(clientv3.OpGet(s.keys.format())).Commit()
+	if refused := refusal(err); refused != nil {
+		return refused
+	}
+	if errors.Is(err, rpctypes.ErrNoSpace) {
+		return fmt.Errorf("%w: %w", store.ErrClusterFull, err)
+	}
+	return s.readError(ctx, err)
 }
 
 func (s *Store) understand(text []byte, at int64) error {
@@ -217,19 +230,21 @@ func (s *Store) clusterCompacted(ctx context.Context) (store.Revision, error) {
 	if s.limited {
 		return 0, nil // kine tells nothing
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	for r := range s.client.Watch(ctx, s.keys.format(), clientv3.WithRev(1)) {
-		switch {
-		case r.CompactRevision > 0:
-			return s.revision(r.CompactRevision), nil
-		case r.Err() != nil:
-			return 0, s.readError(ctx, r.Err())
-		case len(r.Events) > 0:
-			return 0, nil
+	return attempt(ctx, s, func(ctx context.Context) (store.Revision, error) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		for r := range s.client.Watch(ctx, s.keys.format(), clientv3.WithRev(1)) {
+			switch {
+			case r.CompactRevision > 0:
+				return s.revision(r.CompactRevision), nil
+			case r.Err() != nil:
+				return 0, r.Err()
+			case len(r.Events) > 0:
+				return 0, nil
+			}
 		}
-	}
-	return 0, s.readError(ctx, context.DeadlineExceeded)
+		return 0, cmp.Or(ctx.Err(), context.DeadlineExceeded)
+	})
 }
 
 // Remote tells that reads of the present ask etcd. See store.Remote.
@@ -268,6 +283,14 @@ func (s *Store) begin(ctx context.Context) error {
 
 func (s *Store) end() { s.ops.RUnlock() }
 
+// attempts is how many times a request is sent within the bound, so that a member which
+// stands still doesn't use up all of it: the next attempt goes to another one.
+const attempts = 3
+
+// patience is for how long the first attempts wait. It leaves most of the bound to the last:
+// that none has answered may mean that all of them are slow.
+func (s *Store) patience() time.Duration { return s.opts.Timeout / 5 }
+
 // bounded is the context of requests to etcd on behalf of a caller. It ends with the store
 // too.
 func (s *Store) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -283,9 +306,9 @@ func (s *Store) Close() error {
 	}
 	s.stop()
 	s.hub.Close(store.ErrClosed)
-	s.workers.Wait()
 	s.ops.Lock() // every call that was running has ended
 	defer s.ops.Unlock()
+	s.workers.Wait()
 	s.pins.Clear()
 	if err := s.client.Close(); err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("close the connections to etcd: %w", err)

@@ -2,8 +2,8 @@ package etcd
 
 import (
 	"context"
-	"fmt"
 	"strings"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -59,11 +59,12 @@ func (b *backlog) Read(ctx context.Context, after store.Revision) ([]store.Event
 	}
 	select {
 	case r, ok := <-b.watch:
-		if !ok && s.closed.Load() {
-			return nil, 0, store.ErrClosed
-		}
-		if !ok {
-			return nil, 0, fmt.Errorf("%w: a watch has ended", store.ErrUnreachable)
+		switch {
+		case r.CompactRevision > 0:
+			s.cache.give(s.revision(r.CompactRevision))
+			return nil, 0, store.ErrCompacted
+		case !ok, r.Err() != nil:
+			return nil, after, b.again(ctx)
 		}
 		return b.eventsOf(ctx, r, after)
 	case <-ctx.Done():
@@ -71,15 +72,22 @@ func (b *backlog) Read(ctx context.Context, after store.Revision) ([]store.Event
 	}
 }
 
+// again has the watch begun anew, after a pause: as one that feeds the cache it bears with a
+// cluster that is away for a time.
+func (b *backlog) again(ctx context.Context) error {
+	b.watch = nil
+	select {
+	case <-time.After(lastPause):
+		return nil
+	case <-b.ctx.Done():
+		return store.ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 func (b *backlog) eventsOf(ctx context.Context, r clientv3.WatchResponse, after store.Revision) ([]store.Event, store.Revision, error) {
 	s := b.s
-	if r.CompactRevision > 0 {
-		s.cache.give(s.revision(r.CompactRevision))
-		return nil, 0, store.ErrCompacted
-	}
-	if err := r.Err(); err != nil {
-		return nil, 0, fmt.Errorf("%w: %w", store.ErrUnreachable, err)
-	}
 	if len(r.Events) == 0 {
 		return nil, after, nil // and it is asked again, for it is not at the cache's end
 	}
