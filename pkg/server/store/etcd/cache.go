@@ -214,6 +214,7 @@ func attempt[R any](ctx context.Context, s *Store, request func(context.Context)
 		if !errors.Is(err, context.DeadlineExceeded) || bounded.Err() != nil {
 			return r, s.readError(ctx, err)
 		}
+		s.members.doubt()
 	}
 	r, err := request(bounded)
 	return r, s.readError(ctx, err)

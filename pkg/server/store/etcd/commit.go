@@ -120,6 +120,7 @@ func (s *Store) commitOnce(build func() (*transaction, error)) (store.Revision, 
 		if !errors.Is(err, errNotMade) || time.Now().After(end) {
 			return rev, err
 		}
+		s.members.look(s.ctx, s) // so that it doesn't go the same way
 	}
 }
 

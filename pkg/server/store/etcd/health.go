@@ -75,8 +75,10 @@ func (s *Store) watchHealth() {
 		case <-s.ctx.Done():
 			return
 		case <-ticker.C:
+			s.check()
+		case <-s.members.doubted:
+			s.learnMode(s.ctx)
 		}
-		s.check()
 	}
 }
 

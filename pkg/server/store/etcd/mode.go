@@ -15,8 +15,7 @@ type mode struct {
 	mu     sync.Mutex // guards what follows
 	direct bool
 	says   string
-	next   time.Time         // when the members are asked again
-	told   map[string]string // the release of each member, by its endpoint
+	next   time.Time // when the members are asked again
 }
 
 // Members are asked for their releases now and then, for they are upgraded; sooner while one
@@ -44,7 +43,7 @@ func (m *mode) refresh(s *Store) {
 	m.mu.Lock()
 	due := time.Now().After(m.next)
 	m.mu.Unlock()
-	if due {
+	if due || s.members.someAreOut() {
 		s.learnMode(s.ctx)
 	}
 }
@@ -72,7 +71,7 @@ func (s *Store) mustReadDirectly(ctx context.Context) (direct bool, why string) 
 	if s.limited {
 		return true, "behind kine, whose notices of progress are no proof"
 	}
-	releases := s.releases(ctx)
+	releases := s.members.look(ctx, s)
 	for _, release := range releases {
 		switch {
 		case release == "":
@@ -82,33 +81,6 @@ func (s *Store) mustReadDirectly(ctx context.Context) (direct bool, why string) 
 		}
 	}
 	return false, strings.Join(slices.Compact(releases), " and ")
-}
-
-// releases are those of all members, in order. One that is away counts with what it told
-// last: it comes back as that, or newer.
-func (s *Store) releases(ctx context.Context) []string {
-	m := &s.mode
-	var asking sync.WaitGroup
-	for _, endpoint := range s.opts.Endpoints {
-		asking.Go(func() {
-			ctx, cancel := context.WithTimeout(ctx, s.patience())
-			defer cancel()
-			if status, err := s.client.Status(ctx, endpoint); err == nil {
-				m.mu.Lock()
-				defer m.mu.Unlock()
-				m.told[endpoint] = status.Version
-			}
-		})
-	}
-	asking.Wait()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	var all []string
-	for _, endpoint := range s.opts.Endpoints {
-		all = append(all, m.told[endpoint])
-	}
-	slices.Sort(all)
-	return all
 }
 
 // provesProgress tells whether a release sends notices of progress only once all that was

@@ -38,14 +38,15 @@ type Store struct {
 	floor   store.Revision // states before this were never the store's
 	limited bool           // what keeps the data knows single keys alone: kine
 
-	cache  cache
-	hub    feed.Hub
-	pins   index.Pins
-	values values
-	turns  turns
-	fresh  barrier
-	health health
-	mode   mode
+	cache   cache
+	hub     feed.Hub
+	pins    index.Pins
+	values  values
+	turns   turns
+	fresh   barrier
+	health  health
+	mode    mode
+	members members
 
 	// told is the highest revision that anybody was told of.
 	told atomic.Int64
@@ -79,7 +80,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	s := &Store{opts: o, log: o.Logger.With("etcd", strings.Join(o.Endpoints, ",")), keys: layout{o.Prefix}, client: client}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.values.limit = o.CacheBytes
-	s.mode.told = map[string]string{}
+	s.members.init(o.Endpoints)
 	s.cache.doubted = make(chan struct{}, 1)
 	s.fresh.ask, s.fresh.start = func() (store.Revision, error) { return s.askRevision(s.ctx) }, s.workers.Go
 	if err := s.open(ctx); err != nil {
