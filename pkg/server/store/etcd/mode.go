@@ -84,10 +84,11 @@ func (s *Store) mustReadDirectly(ctx context.Context) (direct bool, why string) 
 }
 
 // provesProgress tells whether a release sends notices of progress only once all that was
-// before is sent: etcd's issue 15220, mended in 3.4.31 and 3.5.13.
+// before is sent: etcd's issue 15220, mended in 3.4.31 and 3.5.13. Of what came before a
+// release nobody knows.
 func provesProgress(release string) bool {
 	v, err := semver.ParseSemantic(release)
-	if err != nil {
+	if err != nil || v.PreRelease() != "" {
 		return false
 	}
 	before := func(text string) bool { return v.LessThan(semver.MustParseSemantic(text)) }
