@@ -11,7 +11,7 @@ import (
 	"example.com/cmctl/pkg/server/store/etcd"
 )
 
-const counter store.Key = "configmaps/team/counter"
+const tally store.Key = "configmaps/team/tally"
 
 // through is a store on a cluster behind gates.
 func through(t *testing.T, gates ...*gate) store.Store {
@@ -23,35 +23,35 @@ func through(t *testing.T, gates ...*gate) store.Store {
 	return open(t, o)
 }
 
-// raise adds one to the counter, and demands that it is one more than told before.
+// raise adds one to the tally, and demands that it is one more than told before.
 func raise(t *testing.T, st store.Store, to int) store.Revision {
 	t.Helper()
-	guard := store.Guard{Key: counter}
-	switch rec, err := st.Get(t.Context(), counter, 0); {
+	guard := store.Guard{Key: tally}
+	switch rec, err := st.Get(t.Context(), tally, 0); {
 	case errors.Is(err, store.ErrNotFound) && to == 1:
 	case err != nil:
 		t.Fatalf("before %d: %v", to, err)
 	case string(rec.Value) != strconv.Itoa(to-1):
-		t.Fatalf("the counter is %s, want %d", rec.Value, to-1)
+		t.Fatalf("the tally is %s, want %d", rec.Value, to-1)
 	default:
 		guard.Revision = rec.Revision
 	}
-	rev, err := st.Commit(t.Context(), store.Txn{Guards: []store.Guard{guard}, Writes: []store.Record{{Key: counter, Value: []byte(strconv.Itoa(to))}}})
+	rev, err := st.Commit(t.Context(), store.Txn{Guards: []store.Guard{guard}, Writes: []store.Record{{Key: tally, Value: []byte(strconv.Itoa(to))}}})
 	if err != nil {
 		t.Fatalf("raise to %d: %v", to, err)
 	}
 	return rev
 }
 
-// madeOnce demands that the counter has had each value once.
+// madeOnce demands that the tally has had each value once.
 func madeOnce(t *testing.T, st store.Store, last int) {
 	t.Helper()
-	heads, err := st.History(t.Context(), counter, 0)
+	heads, err := st.History(t.Context(), tally, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, h := range heads {
-		rec, err := st.Version(t.Context(), counter, h.Revision)
+		rec, err := st.Version(t.Context(), tally, h.Revision)
 		if err != nil || string(rec.Value) != strconv.Itoa(last-i) {
 			t.Errorf("version %d is %s, %v, want %d", h.Revision, rec.Value, err, last-i)
 		}
@@ -138,7 +138,7 @@ func TestAClusterThatIsAwayIsToldAndComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.pause()
-	if _, err := st.Get(t.Context(), counter, 0); !errors.Is(err, store.ErrUnreachable) {
+	if _, err := st.Get(t.Context(), tally, 0); !errors.Is(err, store.ErrUnreachable) {
 		t.Errorf("a read of the present: %v, want ErrUnreachable", err)
 	}
 	_, err = st.Commit(t.Context(), store.Txn{Writes: []store.Record{{Key: "other", Value: []byte("x")}}})
@@ -148,7 +148,7 @@ func TestAClusterThatIsAwayIsToldAndComesBack(t *testing.T) {
 	if err := st.Healthy(); !errors.Is(err, store.ErrUnreachable) {
 		t.Errorf("the store is %v, want ErrUnreachable", err)
 	}
-	if rec, err := st.Get(t.Context(), counter, store.Any); err != nil || string(rec.Value) != "1" {
+	if rec, err := st.Get(t.Context(), tally, store.Any); err != nil || string(rec.Value) != "1" {
 		t.Errorf("a read of any state: %s, %v, want 1", rec.Value, err)
 	}
 	g.resume()

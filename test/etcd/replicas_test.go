@@ -86,17 +86,17 @@ func TestCountersOfTwoLoseNothing(t *testing.T) {
 		work.Go(func() {
 			for range each {
 				for {
-					guard, n := store.Guard{Key: counter}, 0
-					if rec, err := st.Get(t.Context(), counter, 0); err == nil {
+					guard, n := store.Guard{Key: tally}, 0
+					if rec, err := st.Get(t.Context(), tally, 0); err == nil {
 						guard.Revision = rec.Revision
 						n, _ = strconv.Atoi(string(rec.Value))
 					} else if !errors.Is(err, store.ErrNotFound) {
 						t.Error(err)
 						return
 					}
-					_, err := st.Commit(t.Context(), store.Txn{Guards: []store.Guard{guard}, Writes: []store.Record{{Key: counter, Value: []byte(strconv.Itoa(n + 1))}}})
+					_, err := st.Commit(t.Context(), store.Txn{Guards: []store.Guard{guard}, Writes: []store.Record{{Key: tally, Value: []byte(strconv.Itoa(n + 1))}}})
 					if moved := (*store.GuardError)(nil); errors.As(err, &moved) {
-						if rec, err := st.Get(t.Context(), counter, store.Any); err != nil || rec.Revision < moved.Current {
+						if rec, err := st.Get(t.Context(), tally, store.Any); err != nil || rec.Revision < moved.Current {
 							t.Errorf("refused for %d, then any state has %d, %v", moved.Current, rec.Revision, err)
 						}
 						continue
@@ -111,8 +111,8 @@ func TestCountersOfTwoLoseNothing(t *testing.T) {
 		})
 	}
 	work.Wait()
-	if rec, err := b.Get(t.Context(), counter, 0); err != nil || string(rec.Value) != strconv.Itoa(4*each) {
-		t.Errorf("the counter is %s, %v, want %d", rec.Value, err, 4*each)
+	if rec, err := b.Get(t.Context(), tally, 0); err != nil || string(rec.Value) != strconv.Itoa(4*each) {
+		t.Errorf("the tally is %s, %v, want %d", rec.Value, err, 4*each)
 	}
 }
 
