@@ -22,6 +22,7 @@ func config(t testing.TB) *embed.Config {
 	c.LogLevel = "fatal"
 	c.UnsafeNoFsync = true
 	c.MaxTxnOps = maxOps
+	c.BcryptCost = 4 // the least, for what is slow on purpose
 	listen := []url.URL{{Scheme: "http", Host: "127.0.0.1:0"}}
 	c.ListenClientUrls, c.ListenPeerUrls = listen, listen
 	c.AdvertisePeerUrls = []url.URL{{Scheme: "http", Host: "localhost:2380"}}

@@ -12,6 +12,33 @@ type gate struct {
 	address  string
 	requests flow
 	answers  flow
+
+	mu     sync.Mutex // guards what follows
+	behind string
+	conns  []net.Conn
+}
+
+// move has it lead elsewhere, and ends all connections.
+func (g *gate) move(behind string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.behind = behind
+	for _, c := range g.conns {
+		_ = c.Close()
+	}
+	g.conns = nil
+}
+
+// connect is a connection to what is behind, for one that came in.
+func (g *gate) connect(in net.Conn) (net.Conn, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	out, err := net.Dial("tcp", g.behind)
+	if err != nil {
+		return nil, err
+	}
+	g.conns = append(g.conns, in, out)
+	return out, nil
 }
 
 // flow is one direction through a gate.
@@ -55,24 +82,19 @@ func newGate(t testing.TB, behind string) *gate {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &gate{address: l.Addr().String()}
+	g := &gate{address: l.Addr().String(), behind: behind}
 	var conns sync.WaitGroup
-	var mu sync.Mutex
-	var all []net.Conn
 	conns.Go(func() {
 		for {
 			in, err := l.Accept()
 			if err != nil {
 				return
 			}
-			out, err := net.Dial("tcp", behind)
+			out, err := g.connect(in)
 			if err != nil {
 				_ = in.Close() // as etcd does that is down
 				continue
 			}
-			mu.Lock()
-			all = append(all, in, out)
-			mu.Unlock()
 			conns.Go(func() { g.requests.carry(out, in) })
 			conns.Go(func() { g.answers.carry(in, out) })
 		}
@@ -80,11 +102,7 @@ func newGate(t testing.TB, behind string) *gate {
 	t.Cleanup(func() {
 		_ = l.Close()
 		g.resume() // for those that carry to end
-		mu.Lock()
-		for _, c := range all {
-			_ = c.Close()
-		}
-		mu.Unlock()
+		g.move("")
 		conns.Wait()
 	})
 	return g

@@ -162,3 +162,33 @@ func TestAClusterThatIsAwayIsToldAndComesBack(t *testing.T) {
 		seen = string(events[len(events)-1].Record.Value)
 	}
 }
+
+// A cluster that was restored from a backup has other data at the versions that clients and
+// servers know.
+func TestAClusterThatGoesBackIsNotBelieved(t *testing.T) {
+	g := newGate(t, embedded(t))
+	st := through(t, g)
+	for n := 1; n <= 10; n++ {
+		raise(t, st, n)
+	}
+	w, err := st.Watch(t.Context(), "", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	earlier := embedded(t)
+	open(t, etcd.Options{Endpoints: []string{earlier}}) // it is a store as well
+	g.move(earlier)
+	eventually(t, "the store says so", func() bool { return errors.Is(st.Healthy(), store.ErrFailed) })
+	for _, at := range []store.Revision{0, store.Any} {
+		if rec, err := st.Get(t.Context(), tally, at); !errors.Is(err, store.ErrFailed) {
+			t.Errorf("a read at %d: %s, %v, want ErrFailed", at, rec.Value, err)
+		}
+	}
+	_, err = st.Commit(t.Context(), store.Txn{Writes: []store.Record{{Key: "k", Value: []byte("x")}}})
+	if !errors.Is(err, store.ErrFailed) {
+		t.Errorf("a write: %v, want ErrFailed", err)
+	}
+	if _, err := w.Next(t.Context()); !errors.Is(err, store.ErrFailed) {
+		t.Errorf("a watch: %v, want ErrFailed", err)
+	}
+}

@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -66,11 +67,28 @@ func (b *barrier) run() {
 
 // askRevision asks the cluster for its revision, in a way that needs its leader.
 func (s *Store) askRevision(ctx context.Context) (store.Revision, error) {
+	known := s.cache.level.get()
 	r, err := s.ask(ctx, s.keys.format(), clientv3.WithCountOnly())
 	if err != nil {
 		return 0, err
 	}
-	return s.revision(r.Header.Revision), nil
+	rev := s.revision(r.Header.Revision)
+	if rev < known && !s.limited {
+		return 0, s.wentBack(known, rev)
+	}
+	return rev, nil
+}
+
+// wentBack gives up on a cluster that has become an earlier one: what is in memory is of
+// another life, and so are the versions that clients have.
+func (s *Store) wentBack(from, to store.Revision) error {
+	err := fmt.Errorf("%w: the cluster has gone back from revision %d to %d, as one that was restored from a backup; "+
+		"see that its revisions were raised, then restart all cmservers", store.ErrFailed, from, to)
+	if s.health.set(err) {
+		s.log.Error("store: " + err.Error())
+	}
+	s.hub.Close(err)
+	return err
 }
 
 // A watch that is behind mostly has what is missing on its way. After a moment it is asked

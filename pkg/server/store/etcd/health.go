@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -42,10 +43,15 @@ func (h *health) err() error {
 	return h.full
 }
 
+// set notes whether the cluster is away, and tells whether that is news. A store that has
+// failed stays so.
 func (h *health) set(away error) (changed bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	changed = (away == nil) != (h.away == nil)
+	if errors.Is(h.away, store.ErrFailed) {
+		return false
+	}
+	changed = (away == nil) != (h.away == nil) || errors.Is(away, store.ErrFailed)
 	h.away = away
 	if time.Since(h.fullAt) > fullFor {
 		h.full = nil

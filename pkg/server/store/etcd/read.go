@@ -48,10 +48,11 @@ func (s *Store) get(ctx context.Context, key store.Key, at store.Revision) (stor
 // needed is why a read at a point can't be answered now: all but those at Any need the
 // cluster.
 func (s *Store) needed(at store.Revision) error {
-	if at == store.Any {
+	err := s.health.reachable()
+	if at == store.Any && !errors.Is(err, store.ErrFailed) {
 		return nil
 	}
-	return s.health.reachable()
+	return err
 }
 
 // errBehind: the cache can't answer, and etcd itself must be asked.

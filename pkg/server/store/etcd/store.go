@@ -71,6 +71,9 @@ var (
 func Open(ctx context.Context, o Options) (*Store, error) {
 	o = o.withDefaults()
 	named := func(err error) error {
+		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+			err = fmt.Errorf("%w: no member has answered within %s", store.ErrUnreachable, o.Timeout)
+		}
 		return fmt.Errorf("etcd %s, prefix %s: %w", strings.Join(o.Endpoints, ","), o.Prefix, err)
 	}
 	client, err := connect(o)
@@ -84,11 +87,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	s.cache.doubted = make(chan struct{}, 1)
 	s.fresh.ask, s.fresh.start = func() (store.Revision, error) { return s.askRevision(s.ctx) }, s.workers.Go
 	if err := s.open(ctx); err != nil {
-		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-			err = fmt.Errorf("%w: no member has answered within %s", store.ErrUnreachable, o.Timeout)
-		}
 		s.stop()
-		return nil, named(errors.Join(err, client.Close()))
+		_ = client.Close() // err says more
+		return nil, named(err)
 	}
 	s.workers.Go(s.follow)
 	s.workers.Go(s.watchHealth)
