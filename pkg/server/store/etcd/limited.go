@@ -21,6 +21,11 @@ import (
 // keeps for a while, and nobody tells who deleted something.
 
 func (s *Store) commitLimited(ctx context.Context, txn store.Txn) (store.Revision, error) {
+	leave, err := s.turns.enter(ctx, txn.Limits) // which keeps limits within this process alone
+	if err != nil {
+		return 0, err
+	}
+	defer leave()
 	if err := s.checkGuards(ctx, txn.Guards); err != nil {
 		return 0, err
 	}
