@@ -109,9 +109,9 @@ func (t *transaction) write(l layout, rec store.Record, live bool) {
 
 // commitOnce makes a transaction, which build makes anew for each attempt. Once one is on its
 // way its outcome is waited for, whatever becomes of its caller, for as long as the bound
-// allows.
+// allows, and never for twice as long.
 func (s *Store) commitOnce(build func() (*transaction, error)) (store.Revision, error) {
-	for end := time.Now().Add(s.opts.Timeout); ; {
+	for end := time.Now().Add(s.opts.Timeout * 2 / attempts); ; {
 		t, err := build()
 		if err != nil {
 			return 0, err
@@ -168,7 +168,7 @@ func (s *Store) guardError(t *transaction, r *clientv3.TxnResponse) error {
 // settle finds out what became of a transaction whose answer is lost, or says too little,
 // and keeps it from being made where it was not.
 func (s *Store) settle(t *transaction, lost error) (store.Revision, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), s.opts.Timeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), s.opts.Timeout*2/attempts)
 	defer cancel()
 	for {
 		rev, err := s.settleOnce(ctx, t, lost)

@@ -28,7 +28,7 @@ func (s *Store) Compact(ctx context.Context, at store.Revision) error {
 	if at <= s.cache.state().Compacted {
 		return nil
 	}
-	if err := s.Reach(ctx, at); err != nil {
+	if err := s.reachOrAsk(ctx, at); err != nil {
 		return err
 	}
 	var err error

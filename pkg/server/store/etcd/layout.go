@@ -129,9 +129,9 @@ const (
 // coder compresses long values: etcd takes 1.5 MiB at a time by default, and a ConfigMap
 // of Kubernetes may be longer as JSON.
 var coder = sync.OnceValues(func() (*zstd.Encoder, *zstd.Decoder) {
-	// Neither option can be wrong.
+	// None of the options can be wrong.
 	w, _ := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(2))
-	r, _ := zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderMaxMemory(record.MaxValue))
+	r, _ := zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecodeAllCapLimit(true))
 	return w, r
 })
 
@@ -150,10 +150,6 @@ func decodeRest(key store.Key, rev store.Revision, data []byte, length int) ([]b
 	case len(data) > 0 && data[0] == plain:
 		return data[1:], nil
 	case len(data) > 0 && data[0] == compressed:
-		var h zstd.Header
-		if h.Decode(data[1:]) != nil || !h.HasFCS || h.FrameContentSize != uint64(length) {
-			break
-		}
 		_, r := coder()
 		if rest, err := r.DecodeAll(data[1:], make([]byte, 0, length)); err == nil {
 			return rest, nil

@@ -81,6 +81,20 @@ func TestAValueComesBackAsItWasWritten(t *testing.T) {
 	}
 }
 
+func TestHoweverLittleIsApartComesBack(t *testing.T) {
+	value := strings.Repeat("xy", apartAbove)
+	for rest := range 600 {
+		row, lies := written("k", value, len(value)-rest)
+		v, err := decodeVersion("k", 7, row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rec, err := v.complete(lies); err != nil || string(rec.Value) != value {
+			t.Fatalf("with %d bytes apart: %d bytes, %v", rest, len(rec.Value), err)
+		}
+	}
+}
+
 func TestDamageNamesTheKeyWhereverItIs(t *testing.T) {
 	for _, value := range []string{"short", strings.Repeat("abc", 10_000), noise(10_000)} {
 		row, rest := written("k", value, 2)
@@ -111,8 +125,7 @@ func TestDamageNamesTheKeyWhereverItIs(t *testing.T) {
 }
 
 func TestDamageDoesNotBecomeGigabytes(t *testing.T) {
-	// A frame that says it is a gigabyte, and a record that knows better.
-	bomb := encodeRest(make([]byte, 1<<20))
+	bomb := encodeRest(make([]byte, 64<<20))
 	if rest, err := decodeRest("k", 7, bomb, 100); !errors.Is(err, store.ErrDamaged) {
 		t.Errorf("%d bytes came of it, %v", len(rest), err)
 	}

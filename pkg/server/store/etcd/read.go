@@ -343,6 +343,12 @@ func (s *Store) Reach(ctx context.Context, rev store.Revision) error {
 		return err
 	}
 	defer s.end()
+	return s.reachOrAsk(ctx, rev)
+}
+
+// reachOrAsk waits for the cache to have a revision; where that takes long, reads at Any ask
+// etcd from then on.
+func (s *Store) reachOrAsk(ctx context.Context, rev store.Revision) error {
 	if rev <= s.cache.level.get() {
 		return nil
 	}
@@ -356,7 +362,7 @@ func (s *Store) Reach(ctx context.Context, rev store.Revision) error {
 	if err := s.reachSoon(ctx, rev); err != nil && !errors.Is(err, errBehind) {
 		return err
 	}
-	s.tell(rev) // which reads at Any then ask etcd for, if the cache still does not have it
+	s.tell(rev)
 	return nil
 }
 
