@@ -192,3 +192,27 @@ func TestAClusterThatGoesBackIsNotBelieved(t *testing.T) {
 		t.Errorf("a watch: %v, want ErrFailed", err)
 	}
 }
+
+// A write without a guard has nothing in it that would refuse it when it comes late. The mark
+// by which it was settled does.
+func TestAWriteThatComesLateIsNotMade(t *testing.T) {
+	cluster := embedded(t)
+	gates := []*gate{newGate(t, cluster), newGate(t, cluster)}
+	st := through(t, gates...)
+	for round := range 6 {
+		for _, g := range gates {
+			g.requests.hold()
+			first := put(t, st, "k", "early") // by the other gate, if it was to go by this one
+			last := put(t, st, "k", "late")
+			g.requests.letGo()
+			eventually(t, "all members are used again", func() bool { return st.Healthy() == nil })
+			for range 20 { // what was held back is through by then
+				put(t, st, "other", "x")
+			}
+			rec, err := st.Get(t.Context(), "k", 0)
+			if err != nil || rec.Revision != last || first >= last {
+				t.Fatalf("round %d: %s at %d, %v, want late at %d", round, rec.Value, rec.Revision, err, last)
+			}
+		}
+	}
+}
