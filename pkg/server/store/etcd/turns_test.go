@@ -20,7 +20,7 @@ func limits(on ...store.Collection) (all []store.Limit) {
 func TestOneAtATimeIsAtACollection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var q turns
-		at := map[store.Collection]int{}
+		at := map[store.Collection]*int{"a/": new(int), "b/": new(int)} // each is of who is there alone
 		for i := range 20 {
 			// In either order, and twice: none waits for one that waits for it.
 			on := [][]store.Collection{{"a/", "b/"}, {"b/", "a/"}, {"a/", "a/"}, {"b/"}}[i%4]
@@ -35,13 +35,13 @@ func TestOneAtATimeIsAtACollection(t *testing.T) {
 					seen[c] = true
 				}
 				for c := range seen {
-					if at[c]++; at[c] > 1 {
-						t.Errorf("%d are at %s", at[c], c)
+					if *at[c]++; *at[c] > 1 {
+						t.Errorf("%d are at %s", *at[c], c)
 					}
 				}
 				time.Sleep(time.Second)
 				for c := range seen {
-					at[c]--
+					*at[c]--
 				}
 				leave()
 			}()
