@@ -92,6 +92,12 @@ func (f *follower) position() int64 {
 	return f.at
 }
 
+func (f *follower) state() (at int64, moves int, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.at, f.moves, f.err
+}
+
 func (f *follower) failed(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -152,19 +158,19 @@ func agree(t *testing.T, all []*follower, last int64) {
 	t.Helper()
 	for i, f := range all {
 		procs.Eventually(t, fmt.Sprintf("watcher %d comes to %d", i, last), time.Minute, func() bool {
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			return f.at >= last || f.err != nil
+			at, _, err := f.state()
+			return at >= last || err != nil
 		})
-		if f.err != nil {
-			t.Errorf("watcher %d: %v", i, f.err)
+		if _, _, err := f.state(); err != nil {
+			t.Errorf("watcher %d: %v", i, err)
 		}
 	}
 	first := all[0].upTo(last)
 	moves := 0
 	for i, f := range all {
 		got := f.upTo(last)
-		moves += f.moves
+		_, moved, _ := f.state()
+		moves += moved
 		if !slices.Equal(got, first) {
 			n := 0
 			for n < min(len(got), len(first)) && got[n] == first[n] {
