@@ -229,6 +229,51 @@ func TestACompactionByOthersGivesUpStatesAndNoHistory(t *testing.T) {
 	sees(t, live, 2, 4)
 }
 
+// The store's own compactions say what the history lacks, also where others are ahead of them.
+func TestTheHistoryIsTrimmedByItsOwnCompactionsAlone(t *testing.T) {
+	a, b, cluster := pair(t) // they keep three versions at least
+	first := put(t, a, "k", "1")
+	for n := 2; n <= 6; n++ {
+		put(t, a, "k", strconv.Itoa(n))
+	}
+	own := put(t, a, "end", "1")
+	foreign := others(t, cluster)
+	now, err := foreign.Put(t.Context(), "/elsewhere", "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := foreign.Compact(t.Context(), now.Header.Revision); err != nil {
+		t.Fatal(err)
+	}
+	late := open(t, etcd.Options{Endpoints: []string{cluster}, HistoryLimit: 3, DeletedRetention: -1}) // it learns of that when it opens
+	if w, err := b.Watch(t.Context(), "", first); err == nil {                                         // and this one now
+		_, err = w.Next(t.Context())
+		if !errors.Is(err, store.ErrCompacted) {
+			t.Fatalf("a watch from an old state: %v, want ErrCompacted", err)
+		}
+	}
+	all := []store.Store{a, b, late}
+	versions := func(want int) {
+		t.Helper()
+		for i, st := range all {
+			if heads, err := st.History(t.Context(), "k", 0); err != nil || len(heads) != want {
+				t.Errorf("store %d has %d versions, %v, want %d", i, len(heads), err, want)
+			}
+		}
+	}
+	versions(6)
+	for _, st := range all {
+		if err := st.(*etcd.Store).Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	versions(6)
+	if err := late.Compact(t.Context(), own); err != nil {
+		t.Fatal(err)
+	}
+	versions(3)
+}
+
 func TestWhatIsGivenUpIsRemovedAndTheOtherKnows(t *testing.T) {
 	a, b, cluster := pair(t)
 	long := string(make([]byte, 50_000))

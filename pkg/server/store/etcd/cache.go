@@ -28,7 +28,10 @@ type cache struct {
 	usage  *index.Usage
 	counts map[store.Collection]int64 // when each collection was last moved, in etcd's revisions
 	last   store.Revision             // of the last change; what is between it and Current is others'
-	err    error                      // why it does not follow; nil while it does
+	// given is up to where the store itself gave up states. What is kept of the history
+	// hangs on it, and not on what others have compacted: states are given up by both.
+	given store.Revision
+	err   error // why it does not follow; nil while it does
 
 	damaged error // what is wrong with the data that it met
 
@@ -52,15 +55,43 @@ func (c *cache) state() index.State {
 	return index.State{Tree: index.NewTree()}
 }
 
-// give notes that states before a revision were given up.
+// give notes that the store itself has given up the states before a revision.
 func (c *cache) give(compacted store.Revision) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.given = max(c.given, compacted)
+	c.lackLocked(compacted)
+}
+
+// lack notes that the states before a revision are not there any more.
+func (c *cache) lack(compacted store.Revision) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lackLocked(compacted)
+}
+
+func (c *cache) lackLocked(compacted store.Revision) {
 	next := c.state()
 	if compacted > next.Compacted {
 		next.Compacted = compacted
 		c.view.Store(&next)
 	}
+}
+
+// gaveUp is up to where the store itself has given up states.
+func (c *cache) gaveUp() store.Revision {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.given
+}
+
+// clusterCompacted notes that the cluster lacks the states before a revision.
+func (s *Store) clusterCompacted(at store.Revision) {
+	if s.opts.CompactCluster {
+		s.cache.give(at) // it is how the store gives them up
+		return
+	}
+	s.cache.lack(at)
 }
 
 // publish shows what the cache has become. mu is held.
@@ -143,6 +174,7 @@ func (s *Store) loadOnce(ctx context.Context) error {
 	usage.Count(tree)
 	s.cache.mu.Lock()
 	s.cache.usage, s.cache.counts, s.cache.last, s.cache.err, s.cache.damaged = usage, counts, last, nil, nil
+	s.cache.given = max(s.cache.given, compacted)
 	s.cache.publish(index.State{Tree: tree, Current: at, Compacted: compacted})
 	s.cache.mu.Unlock()
 	return nil
@@ -299,7 +331,7 @@ func (s *Store) followOnce() error {
 // take makes of the cache what an answer of the watch says.
 func (s *Store) take(r clientv3.WatchResponse) error {
 	if r.CompactRevision > 0 {
-		s.cache.give(s.revision(r.CompactRevision))
+		s.clusterCompacted(s.revision(r.CompactRevision))
 		return store.ErrCompacted
 	}
 	if err := r.Err(); err != nil {
@@ -340,6 +372,7 @@ func (s *Store) apply(r clientv3.WatchResponse) error {
 		change := &changes[i]
 		next.Current = max(next.Current, change.rev)
 		next.Compacted = max(next.Compacted, change.compacted)
+		c.given = max(c.given, change.compacted)
 		s.applyLocked(next.Tree, change)
 	}
 	c.last = next.Current

@@ -25,7 +25,7 @@ func (s *Store) Compact(ctx context.Context, at store.Revision) error {
 		return err
 	}
 	defer s.end()
-	if at <= s.cache.state().Compacted {
+	if at <= s.cache.gaveUp() {
 		return nil
 	}
 	if err := s.reachOrAsk(ctx, at); err != nil {
@@ -45,8 +45,8 @@ func (s *Store) Compact(ctx context.Context, at store.Revision) error {
 	return nil
 }
 
-// CompactCluster compacts the whole cluster, for everybody on it. What comes of the states
-// before at is the same as with Compact.
+// CompactCluster compacts the whole cluster, for everybody on it. The states before at are
+// gone then; what is kept of the history is for Compact to say.
 func (s *Store) CompactCluster(ctx context.Context, at store.Revision) error {
 	if err := s.begin(ctx); err != nil {
 		return err
@@ -109,7 +109,7 @@ func (s *Store) Sweep(ctx context.Context) error {
 	if s.limited {
 		return nil // there is nothing beside the objects
 	}
-	compacted := s.cache.state().Compacted
+	compacted := s.cache.gaveUp()
 	// First the others have to know, or they would take what is removed for what never was.
 	if err := s.note(ctx, compacted); err != nil {
 		return err

@@ -58,7 +58,7 @@ func (s *Store) kept(ctx context.Context, key store.Key) (past, error) {
 	if err != nil {
 		return past{}, err
 	}
-	p := past{current: s.revision(r.Header.Revision), compacted: s.cache.state().Compacted}
+	p := past{current: s.revision(r.Header.Revision), compacted: s.cache.gaveUp()}
 	if given := r.Responses[0].GetResponseRange().Kvs; len(given) == 1 {
 		p.compacted = max(p.compacted, parseRevision(given[0].Value))
 	}

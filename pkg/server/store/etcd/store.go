@@ -121,12 +121,13 @@ func (s *Store) open(ctx context.Context) error {
 	if err := s.adopt(ctx); err != nil {
 		return err
 	}
-	compacted, err := s.clusterCompacted(ctx)
+	compacted, err := s.askCompacted(ctx)
 	if err != nil {
 		return err
 	}
 	s.learnMode(ctx)
-	s.cache.give(max(s.floor, compacted))
+	s.cache.lack(s.floor)
+	s.clusterCompacted(compacted)
 	if err := s.load(ctx); err != nil {
 		return err
 	}
@@ -226,9 +227,9 @@ func (s *Store) mod(rev store.Revision) int64 {
 	return -1
 }
 
-// clusterCompacted asks up to which revision the cluster is compacted, which a watch from
+// askCompacted asks up to which revision the cluster is compacted, which a watch from
 // the beginning is told.
-func (s *Store) clusterCompacted(ctx context.Context) (store.Revision, error) {
+func (s *Store) askCompacted(ctx context.Context) (store.Revision, error) {
 	if s.limited {
 		return 0, nil // kine tells nothing
 	}

@@ -61,7 +61,7 @@ func (b *backlog) Read(ctx context.Context, after store.Revision) ([]store.Event
 	case r, ok := <-b.watch:
 		switch {
 		case r.CompactRevision > 0:
-			s.cache.give(s.revision(r.CompactRevision))
+			s.clusterCompacted(s.revision(r.CompactRevision))
 			return nil, 0, store.ErrCompacted
 		case !ok, r.Err() != nil:
 			return nil, after, b.again(ctx)
