@@ -33,6 +33,7 @@ func (s *Store) Compact(ctx context.Context, at store.Revision) error {
 	}
 	var err error
 	if s.opts.CompactCluster {
+		s.catchUp(ctx, at)
 		err = s.compactCluster(ctx, at)
 	} else {
 		err = s.note(ctx, at)
@@ -43,6 +44,14 @@ func (s *Store) Compact(ctx context.Context, at store.Revision) error {
 	s.cache.give(at)
 	s.pins.Drop(at)
 	return nil
+}
+
+// catchUp gives the watch that feeds the cache a moment to come to a revision: one that is
+// behind what is compacted is cut off, and all watches with it.
+func (s *Store) catchUp(ctx context.Context, at store.Revision) {
+	soon, cancel := context.WithTimeout(ctx, s.patience())
+	defer cancel()
+	_ = s.hasten(soon, at) // where others alone have written since nothing comes, and nothing is missed
 }
 
 // CompactCluster compacts the whole cluster, for everybody on it. The states before at are
