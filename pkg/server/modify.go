@@ -58,15 +58,24 @@ func (m modification) run(ctx context.Context) (answer, error) {
 // whether that was the newest. Whatever else comes of it is found out again from the
 // newest: a refusal, or that there is nothing to change.
 func (m modification) once(ctx context.Context) (answer, error) {
-	if _, remote := m.server.store.(store.Remote); remote {
-		a, err := m.attempt(ctx, store.Any)
-		var refused *types.StatusError
-		var moved *store.GuardError
-		if err == nil && a.version != "" || err != nil && !errors.As(err, &refused) && !errors.As(err, &moved) {
+	if _, remote := m.server.store.(store.Remote); remote && !m.options.dryRun {
+		atHand := m
+		atHand.options.atHand = true
+		a, err := atHand.attempt(ctx, store.Any)
+		if _, moved := errors.AsType[*store.GuardError](err); !moved && !mayBeOld(err) {
 			return a, err
 		}
 	}
 	return m.attempt(ctx, 0)
+}
+
+// errNothingToDo: what was made of the version at hand is that version.
+var errNothingToDo = errors.New("nothing is changed")
+
+// mayBeOld tells whether an error is one that the newest version may not give.
+func mayBeOld(err error) bool {
+	var refused *types.StatusError
+	return errors.Is(err, errNothingToDo) || errors.As(err, &refused)
 }
 
 // attempt is one of them, on the state at.
@@ -141,6 +150,9 @@ func (s *Server) swap(ctx context.Context, res *types.Resource, rec store.Record
 		return written(unchanged, rev), err
 	}
 	if bytes.Equal(e.Value, rec.Value) {
+		if o.atHand {
+			return answer{}, errNothingToDo
+		}
 		s.auditKept(ctx, rec, o.meta.Verb, audit.Unchanged)
 		return unchanged, nil
 	}

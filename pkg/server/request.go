@@ -244,6 +244,7 @@ type writeOptions struct {
 	fieldValidation string
 	meta            store.Meta
 	guards          []store.Guard // what must hold besides
+	atHand          bool          // it is made from a version that may not be the newest
 }
 
 // writeOptions reads the parameters of a create or update; kind is what

@@ -348,6 +348,8 @@ func isNameByte(b byte) bool {
 }
 
 var (
+	yamlTable        = regexp.MustCompile(`(?m)^kind: Table$`)
+	yamlAge          = quote{"cells:", regexp.MustCompile(`(?m)^(\s*- )((?:\d+(?:y|d|h|m|s|ms))+)$`)}
 	yamlList         = regexp.MustCompile(`(?m)^kind: (\w+List|Table)$`)
 	yamlStoreVersion = quote{"resourceVersion", regexp.MustCompile(`(?m)^(  resourceVersion: ")(\d+)`)}
 	yamlVersion      = quote{"resourceVersion", regexp.MustCompile(`(?m)^(\s*resourceVersion: ")(\d+)`)}
@@ -359,6 +361,9 @@ var (
 func (n *normalizer) yaml(s string) string {
 	if yamlList.MatchString(s) {
 		s = yamlStoreVersion.replace(s, func(string) string { return "<listrv>" })
+	}
+	if yamlTable.MatchString(s) {
+		s = yamlAge.replace(s, func(string) string { return "<age>" })
 	}
 	s = yamlVersion.replace(s, n.versions.of)
 	s = yamlCreated.replace(s, n.time)

@@ -127,4 +127,9 @@ func TestNormalizerOfBookmarksAndYAML(t *testing.T) {
 	if got := n.yaml(list); got != wantList {
 		t.Errorf("list: %s", got)
 	}
+	const table = "kind: Table\nrows:\n- cells:\n  - a\n  - 1\n  - 1m2s\n  object:\n    metadata:\n      name: a\n"
+	const wantTable = "kind: Table\nrows:\n- cells:\n  - a\n  - 1\n  - <age>\n  object:\n    metadata:\n      name: a\n"
+	if got := n.yaml(table); got != wantTable {
+		t.Errorf("table: %s", got)
+	}
 }

@@ -112,7 +112,14 @@ func (s *Store) hasten(ctx context.Context, rev store.Revision) error {
 		if time.Since(began) > s.patience() {
 			s.cache.doubt()
 		}
-		// What fails here is tried again, or the time is over.
-		_ = s.client.RequestProgress(s.streams())
+		s.requestProgress()
 	}
+}
+
+// requestProgress asks on the stream of the watch. Nobody takes the question while that is
+// begun anew, so it is given up after a while: who needs the answer asks again.
+func (s *Store) requestProgress() {
+	ctx, cancel := context.WithTimeout(s.streams(), nudge)
+	defer cancel()
+	_ = s.client.RequestProgress(ctx)
 }

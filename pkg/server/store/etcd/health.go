@@ -130,8 +130,7 @@ func (s *Store) lookAtWatch(at store.Revision) {
 		return
 	}
 	s.cache.doubt()
-	// What fails here is tried again.
-	_ = s.client.RequestProgress(s.streams())
+	s.requestProgress()
 }
 
 // lookForAlarms asks whether the cluster is out of space. Not every user may ask that.
