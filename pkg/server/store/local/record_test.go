@@ -13,22 +13,8 @@ import (
 
 	"example.com/cmctl/pkg/server/store"
 	"example.com/cmctl/pkg/server/store/record"
+	"example.com/cmctl/pkg/server/store/storetest"
 )
-
-func sampleRecords() []store.Record {
-	return []store.Record{
-		{Key: "a", Value: []byte{}},
-		{Key: "a", Deleted: true},
-		{Key: "configmaps/a/b", UID: "u-1", Value: []byte(`{"metadata":{}}`), VersionAt: 13, Labels: map[string]string{"x": "y", "": "", "a": "b"},
-			Meta: store.Meta{Verb: "update", Manager: "m", User: "u", WriteID: "w", Time: time.UnixMilli(-5).UTC()}},
-		{Key: "gone", Deleted: true, UID: "u-1", Meta: store.Meta{Verb: "delete", Time: time.UnixMilli(1 << 42).UTC()}},
-		{Key: "big", Value: bytes.Repeat([]byte("x"), 70_000), VersionAt: 70_000},
-		{Key: "brief", Value: []byte(strings.Repeat("head", 10) + strings.Repeat("contents", 1000)), VersionAt: 4,
-			Brief: store.Brief{Created: time.Unix(1<<31, 0).UTC(), Keys: 300, Head: 40}},
-		{Key: "nothing but a head", Value: []byte("head"), Brief: store.Brief{Head: 4}},
-		{Key: "no head", Value: []byte("contents"), Brief: store.Brief{Created: time.Unix(-1, 0).UTC()}},
-	}
-}
 
 // rowsOf holds the rows of one record.
 type rowsOf map[string][]byte
@@ -52,7 +38,7 @@ func encodeRows(rec *store.Record, rev store.Revision, apartAbove int) rowsOf {
 
 func TestRecordsComeBackFromTheirBytes(t *testing.T) {
 	for _, apartAbove := range []int{0, defaultApartAbove, 1 << 20} {
-		for _, want := range sampleRecords() {
+		for _, want := range storetest.Samples() {
 			rows := encodeRows(&want, 7, apartAbove)
 			if apart := len(rows) == 2; apart != (len(want.Value) > apartAbove) {
 				t.Errorf("%s: a value of %d bytes in a row of its own: %t", want.Key, len(want.Value), apart)
@@ -80,7 +66,7 @@ func TestRecordsComeBackFromTheirBytes(t *testing.T) {
 }
 
 func TestEveryDamagedByteIsSeen(t *testing.T) {
-	rec := sampleRecords()[2]
+	rec := storetest.Samples()[2]
 	rec.Brief = store.Brief{Created: time.Unix(1e9, 0).UTC(), Keys: 1, Head: 10}
 	for _, apartAbove := range []int{0, defaultApartAbove} {
 		for name, data := range encodeRows(&rec, 42, apartAbove) {

@@ -5,31 +5,15 @@ import (
 	"encoding/binary"
 	"errors"
 	"reflect"
-	"strings"
 	"testing"
-	"time"
 
 	"example.com/cmctl/pkg/server/store"
+	"example.com/cmctl/pkg/server/store/storetest"
 )
-
-func sampleRecords() []store.Record {
-	return []store.Record{
-		{Key: "a", Value: []byte{}},
-		{Key: "a", Deleted: true},
-		{Key: "configmaps/a/b", UID: "u-1", Value: []byte(`{"metadata":{}}`), VersionAt: 13, Labels: map[string]string{"x": "y", "": "", "a": "b"},
-			Meta: store.Meta{Verb: "update", Manager: "m", User: "u", WriteID: "w", Time: time.UnixMilli(-5).UTC()}},
-		{Key: "gone", Deleted: true, UID: "u-1", Meta: store.Meta{Verb: "delete", Time: time.UnixMilli(1 << 42).UTC()}},
-		{Key: "big", Value: bytes.Repeat([]byte("x"), 70_000), VersionAt: 70_000},
-		{Key: "brief", Value: []byte(strings.Repeat("head", 10) + strings.Repeat("contents", 1000)), VersionAt: 4,
-			Brief: store.Brief{Created: time.Unix(1<<31, 0).UTC(), Keys: 300, Head: 40}},
-		{Key: "nothing but a head", Value: []byte("head"), Brief: store.Brief{Head: 4}},
-		{Key: "no head", Value: []byte("contents"), Brief: store.Brief{Created: time.Unix(-1, 0).UTC()}},
-	}
-}
 
 // What is apart of a value is checked by what is not.
 func TestValuesInTwoParts(t *testing.T) {
-	for _, want := range sampleRecords() {
+	for _, want := range storetest.Samples() {
 		for _, apartAbove := range []int{0, 10, 1 << 20} {
 			row, apart := Encode(&want, apartAbove)
 			h, err := Decode(want.Key, 7, row)
@@ -64,7 +48,7 @@ func TestValuesInTwoParts(t *testing.T) {
 // fields behind it are reached. It must not panic, and what it accepts must be
 // what encoding gives.
 func FuzzDecode(f *testing.F) {
-	for _, rec := range sampleRecords() {
+	for _, rec := range storetest.Samples() {
 		data, _ := Encode(&rec, 20)
 		f.Add(string(rec.Key), data[:len(data)-4])
 	}
